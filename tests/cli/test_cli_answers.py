@@ -64,6 +64,12 @@ def test_verify_and_compact_say_what_they_did(folder: str, capsys: pytest.Captur
     assert "nothing to give back" in told(capsys, "--archive", folder, "compact")[0]
 
 
+def test_verify_tells_programs_what_it_checked(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    [found] = map(json.loads, told(capsys, "--archive", folder, "--json", "verify")[0].splitlines())
+    assert found.pop("pack_bytes") > 0
+    assert found == {"problems": 0, "documents": 1, "versions": 3, "contents": 3}
+
+
 def test_a_corpus_that_is_not_there_is_told_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     _, errors = told(capsys, "bench", "codecs", "--corpus", "nosuch", status=3)
     assert errors == "letopis: there is no corpus nosuch; give a folder of pages\n"

@@ -6,13 +6,14 @@ fact of its row here: nobody above reads that out of a column.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from letopis.archive.archive import Archive
 from letopis.archive.records import BASE32_PAIRS, own_headers, redirects_of
 from letopis.catalog import CaptureRow, ResourceRow
+from letopis.catalog.activity import Activity
 from letopis.catalog.captures import (
     ALL_TIMES,
     OTHER,
@@ -49,6 +50,8 @@ __all__ = [
     "Timeline",
     "TimelineCapture",
     "checked_urls",
+    "count_checked",
+    "count_checks",
     "digest_texts",
     "last_check_time",
     "load_capture",
@@ -213,6 +216,17 @@ def _known_redirect(archive: Archive, url: str, hops: tuple[Hop, ...]) -> Archiv
 def checked_urls(archive: Archive, host: str = "") -> Iterator[ResourceRow]:
     """Every address that was ever checked, or those of a host, in the order in which they were first seen."""
     return archive.catalog.resources.of_host(host) if host else archive.catalog.resources.all()
+
+
+def count_checked(archive: Archive, host: str = "") -> int:
+    """How many these are."""
+    return Activity(archive.catalog.database).count_pages(host) if host else archive.catalog.resources.count()
+
+
+def count_checks(archive: Archive, span: TimeRange, host: str = "", pages: Iterable[int] | None = None) -> int:
+    """How many checks of all pages, of a host or of some pages were in a span of time; none of them is read."""
+    activity = Activity(archive.catalog.database)
+    return activity.count_checks(span, host) if pages is None else activity.count_checks_of(pages, span)
 
 
 def last_check_time(archive: Archive) -> datetime:

@@ -139,6 +139,11 @@ def captured_urls(archive: Archive, host: str | None = None) -> Iterator[str]:
     return (row.url for row in rows if row.versions)
 
 
+def count_captured(archive: Archive, host: str | None = None) -> int:
+    """How many these are."""
+    return Activity(archive.catalog.database).count_captured(host)
+
+
 def urls_of_pages(archive: Archive, pages: Iterable[int]) -> dict[int, str]:
     """The URLs of those of some pages that have a version, by their ids."""
     rows = (archive.catalog.resources.by_id(page) for page in pages)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 
 from letopis.archive.archive import Archive
-from letopis.catalog.table_copy import begin_copy, copy_catalogue, end_copy
+from letopis.catalog.table_copy import begin_copy, copy_catalogue, end_copy, known_tables
 from letopis.errors import Damaged
 from letopis.store.backend import copy_packs
 
@@ -26,8 +27,12 @@ class MoveReport:
     resumed: bool
 
 
+MoveProgress = Callable[[int, int, str], None]
+"""Hears how many are done, of how many, and what is counted: parts are packs, and tables to copy and to compare."""
+
+
 def move_archive(
-    source: Archive, target: Archive, progress: Callable[[str], None] = lambda what: None, *, verify: bool = True
+    source: Archive, target: Archive, progress: MoveProgress = lambda done, of, what: None, *, verify: bool = True
 ) -> MoveReport:
     """Copies everything and compares it; Damaged when the copy is not the same.
 
@@ -38,22 +43,25 @@ def move_archive(
     resumed = bool(finished)
     with source.hold_writer():
         packs = []
+        tables = known_tables(source.catalog.database, target.catalog.database)
+        steps = [*source.backend.list(), *tables, *(table for table in tables if table.name not in finished)]
+        done = count(1)
         for copied in copy_packs(source.backend, target.backend):
             packs.append(copied)
             resumed = resumed or not copied.fresh
-            progress(copied.name)
-        rows = _copy_catalog(source, target, finished, progress)
+            progress(next(done), len(steps), "parts")
+        rows = copy_catalogue(
+            source.catalog.database, target.catalog.database, finished,
+            lambda name: progress(next(done), len(steps), "parts"),
+        )  # fmt: skip
     if verify:
-        _verify_copy(target)
+        _verify_copy(target, progress)
     end_copy(target.catalog.database)
     return MoveReport(len(packs), sum(pack.size for pack in packs), rows, resumed)
 
 
-def _copy_catalog(source: Archive, target: Archive, finished: set[str], progress: Callable[[str], None]) -> int:
-    return copy_catalogue(source.catalog.database, target.catalog.database, finished, progress)
-
-
-def _verify_copy(target: Archive) -> None:
+def _verify_copy(target: Archive, progress: MoveProgress) -> None:
     """Every byte and every reference at the new place."""
-    for problem in target.verify():
+    contents = target.stats().contents
+    for problem in target.verify(lambda done: progress(done, contents, "contents")):
         raise Damaged(f"the copy is not sound ({problem}); migrate to an empty place again")

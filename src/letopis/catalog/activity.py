@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice, starmap
 
@@ -25,6 +25,9 @@ _OF_HOST_ALONE = (
 )
 """Pages of a host are found by their sorted keys: no index of pages by host is kept. The order of the joins is ours."""
 _OF_HOST = _OF_HOST_ALONE.format(more="LEFT JOIN version v ON v.id = r.newest")
+_CHECK_TABLES = ("version", "capture")
+"""A check that brought a version stands in the one, every other check in the other."""
+_ASKED_AT_ONCE = 250
 _PAGE_COLUMNS = "r.id, r.url, coalesce(r.title, ''), r.versions, r.checked, coalesce(v.time, 0)"
 
 
@@ -144,6 +147,32 @@ class Activity:
         row = self._database.one(
             f"SELECT count(*) FROM (SELECT 1 {_OF_HOST} LIMIT ?) t", (*_keys_of_host(host), host, most)
         )
+        return int(row[0]) if row else 0
+
+    def count_captured(self, host: str | None = None) -> int:
+        """How many pages have a version, or those of one host."""
+        if host is None:
+            return self._count("FROM resource WHERE versions > 0", ())
+        return self._count(f"{_OF_HOST} AND r.versions > 0", (*_keys_of_host(host), host))
+
+    def count_checks(self, span: tuple[int, int], host: str = "") -> int:
+        """How many checks of all pages, or of those of a host, were in a span of time, its ends included."""
+        if not host:
+            return sum(self._count(f"FROM {table} WHERE time BETWEEN ? AND ?", span) for table in _CHECK_TABLES)
+        pages = [_OF_HOST_ALONE.format(more=f"CROSS JOIN {table} c") for table in _CHECK_TABLES]
+        asked = (*_keys_of_host(host), host, *span)
+        return sum(self._count(f"{one} AND c.resource = r.id AND c.time BETWEEN ? AND ?", asked) for one in pages)
+
+    def count_checks_of(self, pages: Iterable[int], span: tuple[int, int]) -> int:
+        """The same of some pages."""
+        waiting, total = iter(pages), 0
+        while some := tuple(islice(waiting, _ASKED_AT_ONCE)):
+            where = f"WHERE resource IN ({', '.join('?' * len(some))}) AND time BETWEEN ? AND ?"
+            total += sum(self._count(f"FROM {table} {where}", (*some, *span)) for table in _CHECK_TABLES)
+        return total
+
+    def _count(self, where: str, values: Sequence[str | int]) -> int:
+        row = self._database.one(f"SELECT count(*) {where}", values)
         return int(row[0]) if row else 0
 
     def changes(self, host: str, since: int, until: int) -> list[ChangeRow]:

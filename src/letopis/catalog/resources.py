@@ -134,6 +134,11 @@ class Resources:
         rows = self._database.stream(f"SELECT {_RESOURCE_COLUMNS} FROM resource WHERE checked IS NOT NULL ORDER BY id")
         return (ResourceRow(*row) for row in rows)
 
+    def count(self) -> int:
+        """How many these are."""
+        row = self._database.one("SELECT count(*) FROM resource WHERE checked IS NOT NULL")
+        return int(row[0]) if row else 0
+
     def ids(self) -> Iterator[tuple[int, str]]:
         """Ids and addresses of all URLs, those that are only planned included."""
         return ((row[0], row[1]) for row in self._database.stream("SELECT id, url FROM resource", size=10_000))

@@ -143,13 +143,20 @@ def copy_tables(
     finished: set[str],
     progress: Callable[[str], None] = lambda what: None,
 ) -> int:
-    """Copies tables but the finished ones, and compares all; how many rows there are."""
+    """Copies tables but the finished ones, and compares all; how many rows there are.
+
+    `progress` hears the name of each table when it is copied, and again when it is compared.
+    """
     for table in tables:
         if table.name not in finished:
-            progress(table.name)
             copy_table(source, target, table, finished)
             finished.add(table.name)
-    return sum(compare_table(source, target, table) for table in tables)
+            progress(table.name)
+    rows = 0
+    for table in tables:
+        rows += compare_table(source, target, table)
+        progress(table.name)
+    return rows
 
 
 def copy_table(source: DatabaseSnapshot, target: Database, table: TableSpec, finished: Iterable[str]) -> int:

@@ -302,6 +302,8 @@ def _show_rows(cli: CliContext, operation: Operation[Any, Any], answer: Rows[Any
     for part in answer.about.values():
         if isinstance(part, list | tuple) and part and hasattr(part[0], "__annotations__"):
             shown += cli.output.rows(map(json_value, part), _columns(type(part[0])))
+    if not shown and cli.as_json and answer.none is not None:
+        cli.output.json(answer.none)
     if answer.remark:
         cli.output.remark(answer.remark)
     elif not shown and not cli.as_json and not answer.faults:

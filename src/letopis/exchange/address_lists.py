@@ -145,6 +145,6 @@ def _addresses(archive: Archive, selected: ExportSelection, progress: Callable[[
     """Pages with a capture in the span that is meant."""
     in_span = selected.since is not None or selected.until is not None
     for count, row in enumerate(selected.resources(archive), 1):
+        progress(count)
         if not in_span or selected.checks(archive, row.url):
-            progress(count)
             yield row.url

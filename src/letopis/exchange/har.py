@@ -139,9 +139,11 @@ HAR = FileReader("har", 60, lambda head: bool(_HEAD.match(head)), har_captures)
 def har_pieces(archive: Archive, selected: ExportSelection, progress: Callable[[int], None]) -> Iterator[bytes]:
     """The captures that are meant as one HAR 1.2, entry by entry; checks that found a version again refer to it."""
     yield har_head()
-    comma, entry = b"", None
-    for count, exported in enumerate(exported_records(archive, selected), 1):
-        progress(count)
+    comma, entry, last, checks = b"", None, None, 0
+    for exported in exported_records(archive, selected):
+        checks += exported.check is not last
+        last = exported.check
+        progress(checks)
         if exported.record.kind == "request" and entry is not None:
             entry["request"] |= _asked(exported.record)
         elif exported.record.kind == "response":

@@ -8,7 +8,16 @@ from datetime import datetime
 
 from letopis.archive import Archive
 from letopis.archive.accounts import project_pages, projects_of
-from letopis.archive.captures import VERSION, CaptureList, ListedCapture, ResourceRow, TimeRange, checked_urls
+from letopis.archive.captures import (
+    VERSION,
+    CaptureList,
+    ListedCapture,
+    ResourceRow,
+    TimeRange,
+    checked_urls,
+    count_checked,
+    count_checks,
+)
 from letopis.archive.index_facts import require_site
 from letopis.model import Check, Outcome, from_millis, to_millis
 from letopis.tuples import NamedTuple
@@ -42,14 +51,30 @@ class ExportSelection:
         host = site_of(self.site) if self.site else ""
         return (row for row in pages if not host or host_of(row.url) == host)
 
+    def count_pages(self, archive: Archive) -> int:
+        """About how many these are, by the catalogue alone."""
+        if self.project:
+            return sum(1 for _ in self._of_project(archive))
+        return count_checked(archive, site_of(self.site) if self.site else "")
+
+    def count_checks(self, archive: Archive) -> int:
+        """About how many of their checks are meant, by the catalogue alone."""
+        if self.latest:
+            return self.count_pages(archive)
+        pages = (row.id for row in self._of_project(archive)) if self.project else None
+        return count_checks(archive, self._span(), site_of(self.site) if self.site else "", pages)
+
+    def _span(self) -> TimeRange:
+        since = 0 if self.since is None else to_millis(self.since)
+        return TimeRange(since, 2**62 if self.until is None else to_millis(self.until))
+
     def checks(self, archive: Archive, url: str) -> list[Check]:
         """The checks of one URL that are meant, oldest first."""
         return self._chosen(archive.answers.history(url))
 
     def captures(self, captures: CaptureList, url: str) -> Iterator[ListedCapture]:
         """The captures of one URL that are meant, oldest first: its checks that got an answer."""
-        since = 0 if self.since is None else to_millis(self.since)
-        found = captures.of_url(url, TimeRange(since, 2**62 if self.until is None else to_millis(self.until)))
+        found = captures.of_url(url, self._span())
         return _latest(found) if self.latest else found
 
     def replayable(self, archive: Archive, url: str) -> list[Check]:

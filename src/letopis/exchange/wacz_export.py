@@ -194,6 +194,8 @@ class _Counted:
         self._records = records
         self._pages = pages
         self._progress = progress
+        self._last: Check | None = None
+        self._checks = 0
         self.count = 0
         self.newest = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -205,7 +207,9 @@ class _Counted:
         self.count += 1
         self.newest = max(self.newest, exported.check.checked_at)
         self._pages.take(exported)
-        self._progress(self.count)
+        self._checks += exported.check is not self._last
+        self._last = exported.check
+        self._progress(self._checks)
         return exported
 
 

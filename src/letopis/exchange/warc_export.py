@@ -9,7 +9,7 @@ brought goes out as the record that it came in. Exporting the same part of the s
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
@@ -105,11 +105,15 @@ def warc_members(
 
 
 class WarcMember(NamedTuple):
-    """A record as it stands in a file; of a capture also its URL and the time of its check in milliseconds."""
+    """A record as it stands in a file; of a capture also its URL and the time of its check in milliseconds.
+
+    `opens` is the first record of a check.
+    """
 
     data: bytes
     url: str = ""
     time: int = 0
+    opens: bool = False
 
 
 def located_members(
@@ -119,19 +123,25 @@ def located_members(
     progress: Callable[[int], None] = lambda done: None,
     spread: PieceRunner | None = None,
 ) -> Iterator[WarcMember]:
-    """The same, and which captures they are."""
+    """The same, and which captures they are. `progress` hears how many checks are done."""
     members = _members(archive, selected, compression, spread)
     yield WarcMember(compressed_record(info_record(last_check_time(archive)), compression))
-    for count, member in enumerate(members, 2):
+    checks = 0
+    for member in members:
         yield member
-        progress(count)
+        checks += member.opens
+        progress(checks)
 
 
-def _member(exported: ExportedRecord, compression: WarcCompression) -> WarcMember:
-    data = compressed_record(exported.record, compression)
-    if not is_listed_capture(exported):
-        return WarcMember(data)
-    return WarcMember(data, exported.check.url, to_millis(exported.check.checked_at))
+def _written(records: Iterable[ExportedRecord], compression: WarcCompression) -> Iterator[WarcMember]:
+    last: Check | None = None
+    for exported in records:
+        data, opens = compressed_record(exported.record, compression), exported.check is not last
+        last = exported.check
+        if is_listed_capture(exported):
+            yield WarcMember(data, last.url, to_millis(last.checked_at), opens)
+        else:
+            yield WarcMember(data, opens=opens)
 
 
 def is_listed_capture(exported: ExportedRecord) -> bool:
@@ -145,15 +155,14 @@ def _members(
     """The records as they stand in a file; from here they come one by one, from elsewhere piece by piece."""
     waiting = (WarcMember(compressed_record(record, compression)) for record in _waiting_records(archive, selected))
     if spread is None:
-        here = (_member(one, compression) for one in exported_records(archive, selected))
-        return chain(here, waiting)
+        return chain(_written(exported_records(archive, selected), compression), waiting)
     pieces = ((compression, part) for part in export_parts(archive, selected))
     return chain(chain.from_iterable(spread.each(_part_members, pieces)), waiting)
 
 
 def _part_members(archive: Archive, piece: tuple[WarcCompression, ExportPart]) -> list[WarcMember]:
     compression, part = piece
-    return [_member(one, compression) for one in _part_records(archive, part)]
+    return list(_written(_part_records(archive, part), compression))
 
 
 def exported_records(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from letopis import extract
 from letopis.archive import Archive
 from letopis.archive.cluster import LocalRunner, PieceRunner, pieces_of
-from letopis.archive.index_facts import VersionLog, captured_urls, duplicate_hashes, urls_of_pages
+from letopis.archive.index_facts import VersionLog, captured_urls, count_captured, duplicate_hashes, urls_of_pages
 from letopis.change.duplicates import (
     Signature,
     band_keys,
@@ -35,6 +35,8 @@ _PIECES_AHEAD = 40
 """Pieces whose hashes are added to the table at once."""
 _PIECE = 100
 """Addresses that are read together, here or on a worker of a cluster."""
+Progress = Callable[[int, int], None]
+"""Hears how many pages are done, and of how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +60,19 @@ def duplicates_of_page(
     archive: Archive,
     url: str,
     least: float = MIN_LIKENESS,
-    progress: Callable[[int], None] = lambda done: None,
+    progress: Progress = lambda done, of: None,
     spread: PieceRunner | None = None,
 ) -> list[DuplicatePair]:
     """Other addresses in the archive whose newest version is (nearly) that of `url`; the likest first."""
     address = parse_user_url(url)
     own = _signature_of(archive.get(address))
     spread = spread or LocalRunner(archive)
-    urls = captured_urls(archive)
     if archive.settings.database.url and least >= _SURE_LIKENESS:
-        urls = _pages_sharing_hash(archive, own, spread, progress)
-    pieces = ((own, least, piece) for piece in _pieces(urls, progress))
+        some = _pages_sharing_hash(archive, own, spread, progress)
+        urls = _pieces(some, len(some), progress)
+    else:
+        urls = _pieces(captured_urls(archive), count_captured(archive), progress)
+    pieces = ((own, least, piece) for piece in urls)
     found = [pair for pairs in spread.each(_pairs_with, pieces) for pair in pairs]
     return sorted(found, key=lambda pair: (not pair.exact, -pair.likeness, pair.other))
 
@@ -77,13 +81,13 @@ def duplicates_in_site(
     archive: Archive,
     site: str,
     least: float = MIN_LIKENESS,
-    progress: Callable[[int], None] = lambda done: None,
+    progress: Progress = lambda done, of: None,
     spread: PieceRunner | None = None,
 ) -> list[DuplicatePair]:
     """Pairs of addresses of a site with (nearly) the same newest version; each is named with the first of its kind."""
     host = site_of(site)
     spread = spread or LocalRunner(archive)
-    pieces = _pieces(captured_urls(archive, host), progress)
+    pieces = _pieces(captured_urls(archive, host), count_captured(archive, host), progress)
     prints = [made for part in spread.each(_signatures, pieces) for made in part]
     if not prints:
         raise NotFound(f"no page of {host} has a version here; crawl it first")
@@ -95,19 +99,17 @@ def duplicates_in_site(
     return sorted(found, key=lambda pair: (pair.url, not pair.exact, -pair.likeness, pair.other))
 
 
-def _pages_sharing_hash(
-    archive: Archive, own: _PageSignature, spread: PieceRunner, progress: Callable[[int], None]
-) -> Iterator[str]:
+def _pages_sharing_hash(archive: Archive, own: _PageSignature, spread: PieceRunner, progress: Progress) -> list[str]:
     """The pages that share a hash with one page, by the table that all machines keep, brought up to date first."""
     hashes, log = duplicate_hashes(archive), VersionLog(archive)
-    done = 0
+    done, of = 0, log.count_since(hashes.last())
     while new := log.pages_since(hashes.last(), _PIECES_AHEAD * _PIECE):
         pages = dict.fromkeys(page for _, page in new)
         known = spread.each(_hashes, pieces_of(pages, _PIECE))
         hashes.learn((pair for pairs in known for pair in pairs), new[-1][0])
         done += len(new)
-        progress(done)
-    return iter(urls_of_pages(archive, hashes.sharing(_keys(own))).values())
+        progress(done, of)
+    return list(urls_of_pages(archive, hashes.sharing(_keys(own))).values())
 
 
 def _hashes(archive: Archive, resources: tuple[int, ...]) -> list[tuple[int, int]]:
@@ -116,13 +118,13 @@ def _hashes(archive: Archive, resources: tuple[int, ...]) -> list[tuple[int, int
     return [(key, pages[made.url]) for made in _signatures(archive, tuple(pages)) for key in _keys(made)]
 
 
-def _pieces(urls: Iterable[str], progress: Callable[[int], None]) -> Iterator[tuple[str, ...]]:
+def _pieces(urls: Iterable[str], of: int, progress: Progress) -> Iterator[tuple[str, ...]]:
     """Addresses, some at a time."""
     done = 0
     for piece in pieces_of(urls, _PIECE):
         yield piece
         done += len(piece)
-        progress(done)
+        progress(done, of)
 
 
 def _pairs_with(archive: Archive, piece: tuple[_PageSignature, float, tuple[str, ...]]) -> list[DuplicatePair]:

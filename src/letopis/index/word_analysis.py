@@ -80,7 +80,8 @@ class NearbyWord(NamedTuple):
     relevance: float
 
 
-Progress = Callable[[int], None]
+Progress = Callable[[int, int], None]
+"""Hears how many pages are done, and of how many."""
 _PROGRESS_STEP = 100
 
 
@@ -90,7 +91,7 @@ def nearby_words(
     distance: int = 5,
     question: WordQuery | None = None,
     limit: int = 50,
-    progress: Progress = lambda done: None,
+    progress: Progress = lambda done, of: None,
 ) -> list[NearbyWord]:
     """The words nearest to a word, over all pages of the question's moment and place; most relevant first.
 
@@ -117,9 +118,10 @@ def nearby_words(
 
 
 def _stored_pages(snapshot: WordSnapshot, query: Any, progress: Progress) -> Iterator[StoredPage]:
-    for done, address in enumerate(snapshot.every(query)):
+    found = snapshot.every(query)
+    for done, address in enumerate(found):
         if done % _PROGRESS_STEP == 0:
-            progress(done)
+            progress(done, len(found))
         yield snapshot.stored(address)
 
 
@@ -257,7 +259,7 @@ class PageCategory:
 
 
 def site_categories(
-    index: WordIndex, site: str, at: datetime | None = None, depth: int = 2, progress: Progress = lambda done: None
+    index: WordIndex, site: str, at: datetime | None = None, depth: int = 2, progress: Progress = lambda done, of: None
 ) -> list[PageCategory]:
     """The category tree of a site as of a moment, largest first; NotFound when it has no pages with words."""
     snapshot = index.snapshot()

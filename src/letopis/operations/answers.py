@@ -20,10 +20,11 @@ class Rows(Generic[R]):
     `faults` are what went wrong with some of several things that were asked
     for: the rows are shown all the same, and the command ends with the status
     of the first. Lists of rows in `about` belong to the answer as well.
-    `remark` is for people: why there is nothing, what to do next.
+    `remark` is for people: why there is nothing, what to do next. `none` is
+    what programs get on the command line instead of rows where there are none.
     """
 
-    __slots__ = ("about", "faults", "remark", "rows")
+    __slots__ = ("about", "faults", "none", "remark", "rows")
 
     def __init__(
         self,
@@ -31,8 +32,9 @@ class Rows(Generic[R]):
         about: Mapping[str, Any] = _NOTHING,
         faults: Sequence[LetopisError] = (),
         remark: str = "",
+        none: Any = None,
     ) -> None:
-        self.rows, self.about, self.faults, self.remark = rows, about, faults, remark
+        self.rows, self.about, self.faults, self.remark, self.none = rows, about, faults, remark, none
 
     def __iter__(self) -> Iterator[R]:
         """The rows, once."""

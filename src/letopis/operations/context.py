@@ -132,6 +132,10 @@ class Context(NamedTuple):
 
         return show
 
+    def steps_of(self, what: str) -> Callable[[int, int], None]:
+        """The same for work that finds out itself how many items there are."""
+        return lambda done, of: self.steps(what, of)(done)
+
     def raise_if_cancelled(self) -> None:
         """Raises Cancelled when nobody wants the answer any more."""
         if self.progress.cancelled():

@@ -62,10 +62,10 @@ def duplicates(context: Context, asked: DuplicatesQuery) -> Rows[DuplicatePair]:
     with spread_over(archive.settings, where_shared=True) as runner:
         if site is not None:
             site = require_site(archive, site)
-            rows = duplicates_in_site(archive, site, asked.least, context.steps("pages"), runner)
+            rows = duplicates_in_site(archive, site, asked.least, context.steps_of("pages"), runner)
         else:
             url = parse_user_url(url or "")
-            rows = duplicates_of_page(archive, url, asked.least, context.steps("pages"), runner)
+            rows = duplicates_of_page(archive, url, asked.least, context.steps_of("pages"), runner)
     return Rows(rows, {"site": site, "url": url}, remark="" if rows else "no duplicates found")
 
 

@@ -50,6 +50,8 @@ PART_KINDS = tuple(kind for kind in EXPORT_KINDS if kind not in _PAGE_KINDS)
 """Those that hold any part of the archive; the others hold a page."""
 
 _OF_A_PAGE = ("har", *_PAGE_KINDS)
+_CHECK_KINDS = ("warc", "wacz", "cdxj", "har", "parquet")
+"""Those that tell how many checks are done; the others tell how many pages."""
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}", re.ASCII)
 _WARC_ENDINGS = {"gzip": ".warc.gz", "zstd": ".warc.zst", "none": ".warc"}
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
@@ -138,9 +140,13 @@ class _Export(NamedTuple):
     context: Context
     asked: ExportQuery
 
-    def counted(self, done: int) -> None:
-        """Shows how many records are done; Cancelled when nobody wants the rest."""
-        self.context.steps("records")(done)
+    @property
+    def counted(self) -> Callable[[int], None]:
+        """Shows how many of all pages or checks are done; Cancelled when nobody wants the rest."""
+        archive, selected = self.context.archive, self.asked.selected
+        if self.asked.kind in _CHECK_KINDS:
+            return self.context.steps("checks", selected.count_checks(archive))
+        return self.context.steps("pages", selected.count_pages(archive))
 
     @contextmanager
     def workers(self) -> Iterator[PieceRunner | None]:
@@ -435,15 +441,8 @@ def migrate(context: Context, asked: MigrateCommand) -> Value[MoveReport]:
     there = load_settings(file, {}, {})
     if _location(there) == _location(context.archive.settings):
         raise UsageError(f"{file} names the archive itself; name another place")
-    done = 0
-
-    def progress(what: str) -> None:
-        nonlocal done
-        done += 1
-        context.progress.show(done, "parts")
-
     with Archive.open(there) as copy:
-        return Value(move_archive(context.archive, copy, progress, verify=not asked.no_verify))
+        return Value(move_archive(context.archive, copy, context.counted_progress, verify=not asked.no_verify))
 
 
 def _location(settings: Settings) -> tuple[str, str]:

@@ -59,7 +59,7 @@ def site_audit(context: Context, asked: SiteAuditQuery) -> Rows[AuditedPage]:
     when = context.moment(asked.at)
     found = site_map(graph, asked.site, to_millis(when), errors=True)
     reader = MarkupReader(context.archive)
-    rows = list(audit_site(reader, found, asked.limit, lambda done, of: context.steps("pages", of)(done)))
+    rows = list(audit_site(reader, found, asked.limit, context.steps_of("pages")))
     about = {"site": name, "at": when, "issues": _issue_counts(rows), "indexable": sum(row.indexable for row in rows)}
     kept = rows if asked.issue is None else [row for row in rows if asked.issue in row.issues]
     return Rows(kept, {**about, "pages": len(rows)}, remark="" if kept else "no page has such an issue")

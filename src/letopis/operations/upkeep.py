@@ -48,6 +48,16 @@ class VerifyProblem(NamedTuple):
     problem: str
 
 
+class SoundArchive(NamedTuple):
+    """What was checked where nothing was found."""
+
+    problems: int
+    documents: int
+    versions: int
+    contents: int
+    pack_bytes: int
+
+
 def _verify_sentence(found: VerifyProblem | RepairReport) -> str:
     if isinstance(found, VerifyProblem):
         return f"{found.where}: {found.problem}"
@@ -62,7 +72,10 @@ def _verify_sentence(found: VerifyProblem | RepairReport) -> str:
     examples=("letopis verify", "letopis verify --repair"),
 )
 def verify(context: LocalContext, asked: VerifyCommand) -> Rows[VerifyProblem] | Value[RepairReport]:
-    """Check every byte and every reference; lists what is not as it was written."""
+    """Check every byte and every reference; lists what is not as it was written.
+
+    With --json and nothing to list, one object tells what was checked, with "problems": 0.
+    """
     if asked.repair:
         report = Archive.repair(context.settings)
         missing = [f"lost: {sentence}" for sentence in report.lost] + [f"not read: {name}" for name in report.unread]
@@ -91,6 +104,7 @@ def _problems(
             f"all is well: {counted(found.versions, 'version')} of {counted(found.documents, 'document')}, "
             f"{found.pack_bytes} bytes of packs"
         )
+        answer.none = SoundArchive(0, found.documents, found.versions, found.contents, found.pack_bytes)
 
 
 class VerifyArchive(Parameters):

@@ -317,7 +317,7 @@ def near(context: Context, asked: NearWordsQuery) -> Rows[NearbyWord]:
     """
     _require_sites(context, asked.sites)
     index = current_words(context)
-    rows = nearby_words(index, asked.word, asked.distance, asked.place(), asked.limit, context.steps("pages"))
+    rows = nearby_words(index, asked.word, asked.distance, asked.place(), asked.limit, context.steps_of("pages"))
     return Rows(rows, {"word": asked.word, "distance": asked.distance})
 
 
@@ -439,7 +439,7 @@ def categories(context: Context, asked: CategoriesQuery) -> Rows[PageCategory]:
     A page is in the category whose name weighs most among its own key words.
     """
     host = require_site(context.archive, asked.site)
-    rows = site_categories(current_words(context), host, asked.at, asked.depth, context.steps("pages"))
+    rows = site_categories(current_words(context), host, asked.at, asked.depth, context.steps_of("pages"))
     return Rows(rows, {"site": host, "at": context.moment(asked.at)})
 
 
