@@ -166,6 +166,13 @@ def repeated_possessively(pattern: str) -> list[str]:
     return found
 
 
+def test_a_browser_is_driven_without_a_driver_of_others() -> None:
+    """What playwright and its process in node do for a page costs a third of the page again."""
+    assert [
+        path.name for _, path in modules() if re.search(r"^\s*(import|from) playwright", path.read_text(), re.M)
+    ] == []
+
+
 def test_only_atomic_groups_are_repeated_possessively() -> None:
     """Python before 3.11.5, that of Debian 12 too, gives wrong places where a possessive repeat could turn back."""
     assert repeated_possessively(r"a(?:[)]b(?>c|\))*+)?+") == ["(?>", "(?:"]
