@@ -381,9 +381,9 @@ def test_somebody_chooses_czech_in_the_footer_and_it_stays(visit: Visit) -> None
         tab.get_by_role("heading", name="Hlídání", exact=True).wait_for()
         assert tab.locator("html").get_attribute("lang") == "cs"
         tab.goto("/crawl")
-        tab.get_by_role("heading", name="Procházení", exact=True).wait_for()
+        tab.get_by_role("heading", name="Stálé procházení", exact=True).wait_for()
         tab.get_by_role("link", name="English").click()
-        tab.get_by_role("heading", name="Crawl", exact=True).wait_for()
+        tab.get_by_role("heading", name="Standing crawl", exact=True).wait_for()
 
 
 # The archive of a site: crawled, browsed as of two dates, taken along, and looked after. In both languages: what people

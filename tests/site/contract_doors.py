@@ -33,13 +33,17 @@ IN_BODY = ("POST", "PUT", "PATCH")
 
 @dataclass
 class Told:
-    """What a door answered: rows or a document, or the sentence and status of an error."""
+    """What a door answered: rows or a document, or the sentence and status of an error.
+
+    `none` is what the command line tells programs where there are no rows.
+    """
 
     rows: list[Any] = field(default_factory=list)
     document: bytes | None = None
     error: str = ""
     status: int = 0
     fault: LetopisError | None = None
+    none: Any = None
 
 
 class Quiet:
@@ -65,7 +69,7 @@ def directly(operation: Operation[Any, Any], archive: Archive, raw: Raw) -> Told
         rows = [json_value(row) for row in answer]
         fault = next(iter(answer.faults), None)
         if fault is None:
-            return Told(rows)
+            return Told(rows, none=None if answer.none is None else json_value(answer.none))
         return Told(rows, error=shell_words(fault), status=fault.exit_status, fault=fault)
     except LetopisError as error:
         return Told(error=shell_words(error), status=error.exit_status, fault=error)

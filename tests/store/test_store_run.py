@@ -16,14 +16,14 @@ def every(frames, bodies, bound):
     for number, frame in enumerate(frames):
         outside = newest if record_bodies.run_needs_newest(frame.data) else None
         assert number or outside is None
-        assert record_bodies.decode_whole_run(frame.data, outside) == bodies[start : start + frame.count]
-        for slot in range(frame.count):
+        assert record_bodies.decode_whole_run(frame.data, outside) == bodies[start : start + frame.size]
+        for slot in range(frame.size):
             body = bodies[start + slot]
             found = record_bodies.decode_run(frame.data, slot, outside)
             assert found.body == body
             assert found.decoded_bytes + len(outside or b"") <= max(bound, 8 * len(body), len(body) + len(newest))
             yield found
-        start += frame.count
+        start += frame.size
     assert start == len(bodies)
 
 
@@ -50,7 +50,7 @@ def test_work_stays_within_the_bound():
 def test_a_content_too_small_for_the_newest_stands_alone():
     bodies = [b"n" * 5000, b"tiny", b"o" * 5000]
     frames = record_bodies.encode_runs(bodies, bound=100)
-    assert [frame.count for frame in frames] == [1, 1, 1]
+    assert [frame.size for frame in frames] == [1, 1, 1]
     assert [record_bodies.run_needs_newest(frame.data) for frame in frames] == [False, False, True]
     assert record_bodies.decode_run(frames[1].data, 0, None).decoded_bytes == 4
 

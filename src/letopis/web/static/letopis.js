@@ -124,6 +124,7 @@ function fit(picture, show) {
   let scale = 1;
   const size = () => {
     picture.style.width = `${100 * scale}%`;
+    picture.style.maxHeight = scale === 1 && !upright ? "84vh" : "none";
     label(picture, ...(upright ? [high, wide] : [wide, high]));
   };
   buttons.hidden = false;
