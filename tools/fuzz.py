@@ -107,7 +107,7 @@ def _zipped_page(name: str, content_type: str, part: str) -> Reader:
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w") as archive:
             for other, content in _parts_of(name).items():
-                archive.writestr(other, _wellformed(data) if other == part else content)
+                archive.writestr(other, data if other == part else content)
         return read(packed.getvalue())
 
     return read_zipped
@@ -295,7 +295,7 @@ FORMATS: dict[str, Reader] = {
     "delta": _deltas,
     "details": _details,
     "docx": _zipped_page("docx", _OOXML + "wordprocessingml.document", "word/document.xml"),
-    "eml": _text_page("message/rfc822"),
+    "eml": _page("message/rfc822"),
     "epub": _zipped_page("epub", "application/epub+zip", "O/one.xhtml"),
     "expressions": _words,
     "feed": _page("application/rss+xml"),
@@ -307,7 +307,7 @@ FORMATS: dict[str, Reader] = {
     "json": _text_page("application/json"),
     "json-feed": _text_page("application/feed+json"),
     "lists": _text_files(*LIST_READERS),
-    "mbox": _text_page("application/mbox"),
+    "mbox": _page("application/mbox"),
     "mhtml": _files(*PAGE_READERS),
     "odp": _zipped_page("odp", _ODF + "presentation", "content.xml"),
     "ods": _zipped_page("ods", _ODF + "spreadsheet", "content.xml"),
