@@ -70,8 +70,8 @@ def _bare(text: str) -> str:
         ("job 7 is already done; there is nothing to pause", "Run 7 has ended: done.", "Běh 7 už skončil: hotovo."),
         (
             "the watch 1 of http://a.example/ belongs to 'olga'; make one of your own under a name",
-            "This watch belongs to olga. Press Copy to have one of your own.",
-            "Toto hlídání patří účtu olga. Vlastní si pořídíte tlačítkem Zkopírovat.",
+            "This watch belongs to olga; watch the page yourself to have one of your own.",
+            "Toto hlídání patří účtu olga; vlastní získáte, když začnete stránku hlídat sami.",
         ),
         (
             "an unknown thing befell job 3; raise jobs.memory",

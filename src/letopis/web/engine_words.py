@@ -87,10 +87,10 @@ REWORDED = {
         "There is no watch {number}."
     ),
     "the watch {number} of {url} belongs to '{owner}'; make one of your own under a name": translatable(
-        "This watch belongs to {owner}. Press Copy to have one of your own."
+        "This watch belongs to {owner}; watch the page yourself to have one of your own."
     ),
     "the watch {number} of {url} belongs to the administrators; make one of your own under a name": translatable(
-        "This watch belongs to the owners of the archive. Press Copy to have one of your own."
+        "This watch belongs to the owners of the archive; watch the page yourself to have one of your own."
     ),
     "{url} has a watch named '{name}' already; choose another name": translatable(
         "This page has a watch named {name} already; choose another name."
@@ -137,9 +137,11 @@ REWORDED = {
     "the code is wrong; it stands on the terminal of 'letopis serve'": translatable(
         "The code is wrong. It stands on the terminal where the service was started."
     ),
-    "{name} must be between {least} and {most} {unit}": translatable("{name} goes from {least} to {most} {unit}."),
+    "{name} must be between {least} and {most} {unit}": translatable(
+        "{name} must be between {least} and {most} {unit}."
+    ),
     "{name} is set in the {place}; change it there": translatable(
-        "{name} is set outside of these pages, in the {place}; change it there."
+        "{name} is set in the {place} and not here; change it there."
     ),
     "{url} is a private address; the owner can allow them with fetch.private": translatable(
         "{url} is an address of a private network. Owners can allow those in Settings: fetch.private."
@@ -153,7 +155,8 @@ REWORDED = {
     ),
 }
 """What the engine says of what went wrong, and what a page says of the same."""
-_STATES = ("queued", "running", "paused", "done", "failed", "cancelled")
+_OWN_WORDS = ("file", "environment", "command line", "queued", "running", "paused", "done", "failed", "cancelled")
+_SAID_HERE = (translatable("file"), translatable("environment"), translatable("command line"))
 _JOB = re.compile(r"(?<![\w.<'/-])job(s?)(?![\w.>'/-])")
 
 
@@ -183,7 +186,7 @@ def error_words(sentence: str) -> Markup:
 
 
 def _part(value: str) -> str:
-    if value in _STATES:
+    if value in _OWN_WORDS:
         return translate(value)
     found = _STATUS.fullmatch(value)
     return translate(translatable("status {status}"), status=found["status"]) if found else value
