@@ -155,6 +155,32 @@ REWORDED = {
     ),
 }
 """What the engine says of what went wrong, and what a page says of the same."""
+HEALTH = {
+    "archive": translatable("archive"),
+    "privacy": translatable("privacy"),
+    "disk": translatable("disk"),
+    "catalogue": translatable("catalogue"),
+    "browser": translatable("browser"),
+    "installed": translatable("installed"),
+    "{size} GB free": translatable("{size} GB free"),
+    "{count} versions": translatable("versions: {count}"),
+    "nobody else on this machine can read its secrets": translatable(
+        "Nobody else on this machine can read its secrets."
+    ),
+    "{folder} can be read, not written": translatable("{folder} can be read, not written"),
+    "{place} cannot be written; choose another --archive": translatable("{place} cannot be written to"),
+    "{curl}, without https": translatable("{curl}, without https"),
+    "{file} is used": translatable("{file} is used"),
+    "{file} is not there": translatable("{file} is not there"),
+    'installed, not used; add "{affix}" to search.affixes': translatable(
+        "Installed and not used: add {affix} to search.affixes."
+    ),
+    "pip install {package}": translatable("To install it: pip install {package}"),
+    "other users of this machine can read {names}; run 'chmod -R go= {folder}'": translatable(
+        "Other users of this machine can read {names}: run chmod -R go= {folder}"
+    ),
+}
+"""What the checks of an installation say, and what a page says of the same."""
 _OWN_WORDS = ("file", "environment", "command line", "queued", "running", "paused", "done", "failed", "cancelled")
 _SAID_HERE = (translatable("file"), translatable("environment"), translatable("command line"))
 _JOB = re.compile(r"(?<![\w.<'/-])job(s?)(?![\w.>'/-])")
@@ -168,6 +194,15 @@ def _as_pattern(sentence: str) -> re.Pattern[str]:
 
 
 _KNOWN = [(_as_pattern(sentence), text) for sentence, text in REWORDED.items()]
+_KNOWN_HEALTH = [(_as_pattern(sentence), text) for sentence, text in HEALTH.items()]
+
+
+def finding_words(text: str) -> Markup:
+    """The name or the detail of a check of the installation; names of programs and files stay as they are."""
+    for pattern, known in _KNOWN_HEALTH:
+        if found := pattern.fullmatch(text):
+            return translate(known, **found.groupdict())
+    return escape(text)
 
 
 def full_sentence(message: str) -> str:

@@ -26,7 +26,7 @@ from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model import rfc3339, stamp14
 from letopis.replay.addresses import embedded_url, path_after
 from letopis.schedule.policies import format_span
-from letopis.web.engine_words import error_words, full_sentence
+from letopis.web.engine_words import error_words, finding_words, full_sentence
 from letopis.web.languages import (
     LANGUAGES,
     current_language,
@@ -146,6 +146,7 @@ environment.filters |= {
     "local": local_url,
     "sentence": full_sentence,
     "said": error_words,
+    "finding": finding_words,
     "span": format_span,
     "rfc3339": rfc3339,
     "stamp": stamp14,
