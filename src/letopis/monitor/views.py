@@ -22,10 +22,10 @@ from letopis.model import Change, Check, Outcome, Page, Version, rfc3339
 from letopis.model.page import SAME_TEXT
 from letopis.monitor.alerts import WatchDifference
 from letopis.monitor.checker import Checker, CheckOptions
-from letopis.monitor.watch import Watch, parse_filters
+from letopis.monitor.watch import Watch, WatchedValue, first_number, parse_filters
 from letopis.tuples import NamedTuple
 
-_MOST_TEXT = 20_000
+_MOST_TEXT, _LONGEST_VALUE = 20_000, 200
 _MOST_LINES = 2_000
 _CHOOSING_FILTERS = (
     FilterKind.CSS, FilterKind.XPATH, FilterKind.JSONPATH, FilterKind.INCLUDE, FilterKind.PRICE, FilterKind.STOCK
@@ -77,6 +77,21 @@ def watch_difference(archive: Archive, watch: Watch, old: int, new: int, checks:
 
 
 _FilteredPair = tuple[tuple[Version, FilteredVersion], tuple[Version, FilteredVersion]]
+
+
+def watched_values(archive: Archive, watch: Watch, limit: int) -> list[WatchedValue]:
+    """What a watch saw in the newest versions of its page that are kept, oldest first; each text as long as it held."""
+    filters = parse_filters(watch.filters)
+    found: list[WatchedValue] = []
+    for known in archive.versions(watch.url)[-limit:]:
+        try:
+            text = " ".join(filtered_version(archive.get(watch.url, version=known.number), filters).text.split())
+        except NotFound:
+            continue  # retention dropped it meanwhile
+        if not found or found[-1].text != text[:_LONGEST_VALUE]:
+            kept = text[:_LONGEST_VALUE]
+            found.append(WatchedValue(known.time, known.number, kept, first_number(kept)))
+    return found
 
 
 def filtered_verdict(archive: Archive, pair: _FilteredPair, filters: Sequence[ContentFilter]) -> Change:
