@@ -75,7 +75,7 @@ def test_what_a_run_lacks_is_told_on_the_page(web: WebClient) -> None:
         "POST", "/jobs/start", urlencode({"kind": "audit", "csrf": csrf}), Content_Type=FORM, Cookie=cookie
     )
     assert answer.status == 422
-    assert "needs a site" in answer.text
+    assert "Name a site" in answer.text
 
 
 def test_compacting_is_for_owners(web: WebClient, archive: Archive) -> None:

@@ -18,7 +18,7 @@ from letopis.model import to_millis
 from letopis.operations import alerts
 from letopis.operations.saved_searches import SavedSearchesQuery, saved_list
 from letopis.tuples import NamedTuple
-from letopis.web.alert_words import alert_words
+from letopis.web.engine_words import alert_words
 from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
 from letopis.web.login import local_path

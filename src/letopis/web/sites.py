@@ -259,9 +259,19 @@ def _upper_map(view: SiteView, most: int) -> MapOutline | None:
     )
 
 
+_MARKED = ("changed", "renamed", "appeared", "moved")
+"""What the map marks on the pages that it shows; of several the last one."""
+
+
 def _map(view: SiteView) -> dict[str, Any] | None:
+    """The tree; compared with an earlier date, its pages bear what happened to them since."""
     found = _upper_map(view, MOST_MAP_PAGES)
-    return found and {"tree": map_tree(found)}
+    events = view.between("events", site_listings.events_listing) if view.ask.since else SiteListing({}, {})
+    if found is None or events is None:
+        return None
+    marks = {row.to or row.url: row for event in _MARKED for row in events.rows.get(event, ())}
+    known = {"tree": map_tree(found), "marks": marks, "gone": events.rows.get("vanished", ())}
+    return {**known, "compared": bool(view.ask.since), "counts": events.counts, "events_called": EVENT_NAMES}
 
 
 def _picture(view: SiteView) -> dict[str, Any] | None:
