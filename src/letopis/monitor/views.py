@@ -62,14 +62,14 @@ def watch_difference(archive: Archive, watch: Watch, old: int, new: int, checks:
     try:
         before = archive.answers.by_id(old)
     except UnknownVersion:  # retention has dropped it: there was a change, but nobody can show it
-        return WatchDifference(True, number=after.number)
+        return WatchDifference(True, number=after.number, since=after.time)
     if before.body == after.body:
         return WatchDifference(False)
     filters = parse_filters(watch.filters)
     try:
         first, second = filtered_version(before, filters), filtered_version(after, filters)
     except UsageError as error:  # the page is no longer what the filter was written for
-        return WatchDifference(True, text=str(error), number=after.number)
+        return WatchDifference(True, text=str(error), number=after.number, since=after.time)
     pair = (before, first), (after, second)
     change = filtered_verdict(archive, pair, filters)
     by_bytes = archive.settings.change.count == "bytes" and (not filters or first.text != second.text)
@@ -130,7 +130,7 @@ def _shown_difference(counts: bool, change: Change, pair: _FilteredPair) -> Watc
     text = unified_diff(old[1].text + "\n", new[1].text + "\n", _version_name(old[0]), _version_name(new[0]))
     return WatchDifference(
         counts, added[:_MOST_LINES], removed[:_MOST_LINES], _share(before, after), text[:_MOST_TEXT], change.score,
-        change.reason, new[0].number,
+        change.reason, new[0].number, new[0].time,
     )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from letopis.archive.accounts import (
     projects_of,
     second_factors_of,
 )
-from letopis.archive.verdicts import first_texts
+from letopis.archive.verdicts import replaced_texts
 from letopis.archive.watches import WatchedPage, watched_pages
 from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model import from_millis
@@ -173,7 +173,7 @@ def _latest(archive: Archive, project: Project) -> list[SimpleNamespace]:
     """The latest versions of its pages, the newest first, each with the check that brought it."""
     found, checks = latest_of_project(archive, project, _LATEST), archive.answers.checks_of_versions
     return [
-        SimpleNamespace(**{**one._asdict(), "time": from_millis(one.time)}, **first_texts(check)._asdict())
+        SimpleNamespace(**{**one._asdict(), "time": from_millis(one.time)}, texts=replaced_texts(check))
         for one in found
         for check in [checks(one.url, [one.number]).get(one.number)]
     ]

@@ -160,7 +160,24 @@ OUTCOME_NAMES = {
     "refused": translatable("not asked"),
 }
 """One word for each outcome of a look, in every list and while it happens."""
+FAILURE_NAMES = {
+    "dns": translatable("no such host"),
+    "connect": translatable("no connection"),
+    "tls": translatable("certificate refused"),
+    "timeout": translatable("no answer in time"),
+    "reset": translatable("connection cut"),
+    "too-large": translatable("too large"),
+    "redirect-loop": translatable("redirect in a circle"),
+    "too-many-hops": translatable("too many redirects"),
+    "bad-redirect": translatable("redirect to no address"),
+    "robots": translatable("robots.txt forbids it"),
+    "forbidden-address": translatable("private address"),
+}
+NO_ANSWER = translatable("no answer")
+"""Why there was no answer, wherever a status would stand; and what is said of all other reasons."""
 environment.globals |= {
+    "failures_called": FAILURE_NAMES,
+    "no_answer": NO_ANSWER,
     "outcomes_called": OUTCOME_NAMES,
     "version": __version__,
     "languages": LANGUAGES,
