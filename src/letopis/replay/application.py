@@ -24,8 +24,7 @@ from starlette.types import Receive, Scope, Send
 from letopis.api.requests import http_status_of
 from letopis.api.sessions import cookie_of
 from letopis.archive import Archive
-from letopis.archive.accounts import accounts_of, session_rows_of
-from letopis.catalog.accounts import User
+from letopis.archive.accounts import User, accounts_of, session_rows_of
 from letopis.errors import LetopisError, UnknownUrl
 from letopis.model.rights import READ, WRITE
 from letopis.model.times import timestamp
