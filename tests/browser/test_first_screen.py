@@ -54,6 +54,22 @@ def test_the_time_and_the_actions_of_a_site_are_folded_on_a_phone_and_open_where
         tab.get_by_role("textbox", name="As of").wait_for()
 
 
+EMPTY_LABELS = """() => [...document.querySelectorAll(".cards td[data-label]")].filter((cell) => {
+    const seen = cell.checkVisibility() && getComputedStyle(cell, "::before").display !== "none";
+    const said = cell.innerText.trim() || cell.querySelector("svg, input, button, progress");
+    return seen && (!said || said === "–");
+}).map((cell) => cell.dataset.label)"""
+
+
+@pytest.mark.parametrize("view", ["pages", "changes", "broken", "ranks", "report", "audit"])
+def test_no_card_of_a_phone_has_a_label_without_a_value(visit: Visit, browsed_world: World, view: str) -> None:
+    with visit(viewport=NARROW) as tab:
+        tab.goto(f"/site/{browsed_world.hosts[0]}?view={view}")
+        tab.locator(".cards, .empty").first.wait_for()
+        tab.wait_for_function("!document.querySelector('[data-again]')")
+        assert tab.evaluate(EMPTY_LABELS) == []
+
+
 def test_a_card_of_a_phone_shows_what_matters_and_opens_to_the_rest(visit: Visit, browsed_world: World) -> None:
     with visit(viewport=NARROW) as tab:
         tab.goto(f"/site/{browsed_world.hosts[0]}?view=pages")

@@ -130,6 +130,13 @@ def test_every_stop_of_the_tour_has_something_to_show(stop, web: WebClient, told
     assert (program, main(["--archive", str(told.folder), *words])) == ("letopis", 0)
 
 
+def test_the_tour_shows_the_course_that_moved_on_the_map(web: WebClient) -> None:
+    stop = next(stop for stop in tour(NOW) if stop.path.startswith(f"/site/{UNIVERSITY}"))
+    leaf = re.search(r'<div class="leaf">(?:(?!</div>).)*/studium/archivy.*?</div>', web.get(stop.path).text, re.DOTALL)
+    assert leaf is not None
+    assert re.search(r'badge moved">moved</span>.*from <a [^>]*>/predmety/archivy</a>', leaf[0], re.DOTALL)
+
+
 def test_the_first_page_is_served_and_leads_to_the_interface() -> None:
     async def shown() -> str:
         async with serving_guide("http://127.0.0.1:8080/", NOW) as address:
