@@ -87,7 +87,7 @@ def test_the_year_is_indexed_before_the_tour_is_named(told: Archive, web: WebCli
     assert len(searches) == 2
     for stop in searches:
         page = web.get(stop.path).text
-        assert ('class="hits' in page, "not in the index yet" in page) == (True, False)
+        assert ('class="hits' in page, "still being indexed" in page) == (True, False)
 
 
 def test_prices_change_over_the_year(told: Archive) -> None:

@@ -175,7 +175,7 @@ def _save(request: Request, form: dict[str, str]) -> Response:
             raise fault
     if back:
         return RedirectResponse(f"{local_path(back)}{'&' if '?' in back else '?'}checked={quote(url)}#checked", 303)
-    return RedirectResponse(f"/url/{url_in_path(parse_user_url(url))}", 303)
+    return RedirectResponse(f"/url/{url_in_path(parse_user_url(url))}?saved.now=1", 303)
 
 
 def _known_address(archive: Archive, text: str) -> str | None:
