@@ -16,6 +16,7 @@ from letopis.index.page_text import LINE_LEAD, WORD, StoredPage, is_cjk, lowered
 from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
 from letopis.index.vocabulary import accent_pattern, accent_variants
 from letopis.index.word_documents import ANY_START, PHRASE_STARTS, STATE_MARK, STATE_NOW, WordIndexMark, unpack_mark
+from letopis.index.word_runs import OPEN_END
 from letopis.lazy import FieldType, Occur, Query
 from letopis.model import to_millis
 
@@ -402,7 +403,10 @@ class WordSnapshot:
     def standing(self, hits: Sequence[tuple[float, Any]], moment: int) -> list[tuple[float, Any]]:
         """Those of some documents that were valid at a moment."""
         addresses = [address for _, address in hits]
-        spans = zip(hits, self.numbers("time", addresses), self.numbers("until", addresses), strict=True)
+        ends = self.numbers("until", addresses)
+        if moment == OPEN_END - 1:
+            return [hit for hit, until in zip(hits, ends, strict=True) if until > moment]
+        spans = zip(hits, self.numbers("time", addresses), ends, strict=True)
         return [hit for hit, time, until in spans if time <= moment < until]
 
     def stored(self, address: Any) -> StoredPage:
