@@ -6,6 +6,9 @@ against solid archives of the same versions, times against gzip of the same
 pages, both measured in the same run; rounds are interleaved and the best of
 each counts. All times are CPU times. Settings are taken from the environment
 (`LETOPIS_STORE_CHAIN=20`).
+
+`--each` measures what nothing was learned ahead of: every site of the corpora in an archive of its own, against
+`xz -9e` of the same site alone. What comes with Letopis (a text of usual HTML) was made of none of these sites.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -35,6 +38,8 @@ from letopis.config import Settings
 from letopis.config import load_settings as settings
 
 GOALS = {"Q1": 0.88, "Q2": 0.86, "Q3": 120.0, "Q4": 0.8, "Q5": 8.0, "Q6": 2.0, "Q19": 1.3, "Q23": 8.0}
+UNSEEN = {"Q1": 0.88, "Q2": 0.95}
+"""Of sites that nothing was tuned on, each alone."""
 _BOUND, _WORK = 2_000_000, 8
 _HEAVY = 200_000
 """Pages of this mean size are news: their total is held against Q2."""
@@ -194,6 +199,25 @@ def run(corpus: Path, settings: Settings, repeats: int, sample: int, peers: Sequ
             yield from bench.exact()
 
 
+def each(corpora: Sequence[Path], settings: Settings) -> Iterator[Row]:
+    """A row a site in an archive of its own, and the means of news and of the others."""
+    means: dict[str, list[float]] = {"Q1": [], "Q2": []}
+    for corpus in corpora:
+        for site in sorted(path for path in corpus.iterdir() if path.is_dir()):
+            documents = [one for one in load(corpus) if one.name.startswith(f"{site.name}/")]
+            with tempfile.TemporaryDirectory() as folder, Archive(folder, settings=settings) as archive:
+                for put in arrivals(documents):
+                    archive.put(put.url, put.body, put.at)
+                archive.compact()
+                (row,) = Bench(archive, documents, 0, 0).sizes(["xz -9e"])
+            means[row.what[:2]].append(row.ratio)
+            yield replace(row, what=f"{row.what[:2]} {corpus.name}/{site.name}")
+    for name, ratios in means.items():
+        if ratios:
+            mean = sum(ratios) / len(ratios)
+            yield Row(f"{name} mean of {len(ratios)} sites, each alone", "", mean, None, mean, UNSEEN[name])
+
+
 def grown() -> Iterator[Row]:
     """Q19, on generated data."""
     yield from (Row(f"Q19 {name}", "", ratio, None, ratio, GOALS["Q19"]) for name, ratio in growth.run().items())
@@ -222,6 +246,7 @@ def _print_variants(parser: argparse.ArgumentParser, options: argparse.Namespace
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--corpus", type=Path, help="folder of <site>/<document>/<NNNN>.html; growth alone without it")
+    parser.add_argument("--each", type=Path, nargs="+", metavar="DIR", help="sites of these corpora, each alone")
     parser.add_argument("--repeats", type=int, default=5, help="rounds of reading, of which the best counts")
     parser.add_argument("--sample", type=int, default=200, help="old versions that are read")
     parser.add_argument("--peers", default=",".join(PEERS), help="solid archives to stand against")
@@ -234,8 +259,9 @@ def main(argv: list[str] | None = None) -> int:
         return _print_variants(parser, options)
     peers = [peer for peer in options.peers.split(",") if peer]
     given = settings(None, os.environ)
-    measured = run(options.corpus, given, options.repeats, options.sample, peers) if options.corpus else iter(())
-    rows = chain(measured, () if options.no_growth else grown())
+    measured = each(options.each, given) if options.each else iter(())
+    measured = run(options.corpus, given, options.repeats, options.sample, peers) if options.corpus else measured
+    rows = chain(measured, () if options.no_growth or options.each else grown())
     if options.json:
         print(json.dumps([asdict(row) for row in rows]))
         return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from benchmark_rows import ROWS, BenchmarkRow
+from benchmark_rows import ROWS, TRIED, BenchmarkRow
 from benchmarks import PAGE, PICTURE, ROOT, BenchmarkResult, kept_results, page, picture, with_measured
 
 
@@ -18,6 +18,12 @@ def test_the_page_and_its_picture_show_the_results_that_are_kept() -> None:
 
 def test_every_result_belongs_to_a_row() -> None:
     assert [result for result in kept_results() if not any(result.is_of(row) for row in ROWS)] == []
+
+
+def test_a_row_that_misses_its_goal_says_what_was_tried() -> None:
+    newest = {(result.row, result.what): result for result in kept_results()}
+    missed = [row for row in ROWS if (found := newest.get((row.name, row.what))) and not row.reached(found.ratio)]
+    assert {f"{row.name} {row.what}" for row in missed} <= set(TRIED) <= {f"{row.name} {row.what}" for row in ROWS}
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.name} {row.what}")

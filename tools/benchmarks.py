@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 
-from benchmark_rows import ROWS, BenchmarkRow, BenchmarkRun
+from benchmark_rows import ROWS, TRIED, BenchmarkRow, BenchmarkRun
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "benchmarks" / "results.json"
@@ -130,7 +130,10 @@ def page(results: Sequence[BenchmarkResult]) -> str:
     missed = [row for row in ROWS for found in [newest[id(row)]] if found and not row.reached(found[0].ratio)]
     reached = sum(bool(newest[id(row)]) for row in ROWS) - len(missed)
     lines += ["", f"{reached} of {len(ROWS)} goals are reached. Missed, with what was tried:", ""]
-    lines += [f"- {row.name}, {row.what}: [{row.page}](benchmarks/{row.page}.md)" for row in missed]
+    lines += [
+        f"- {row.name}, {row.what} ([{row.page}](benchmarks/{row.page}.md)): {TRIED.get(f'{row.name} {row.what}', '')}."
+        for row in missed
+    ]
     return "\n".join([*lines, FOOT])
 
 

@@ -14,11 +14,16 @@ from foreign_warc import DAY, answer, answer_block, record, request, revisit, sh
 from judged_records import NOT_EQUAL, SAMPLES, brought_back, exported, judged, sample_files
 
 from letopis.archive import Archive, NewCapture
+from letopis.catalog.straightening import straighten
+from letopis.errors import Damaged
 from letopis.exchange.imports import import_sources
+from letopis.exchange.kept_records import KeptRecord
 from letopis.model import Outcome, to_millis
 from letopis.zstandard import zstd
 
 URL = "http://a.test/"
+STORED_BEFORE = "c3ab8860da0526dd44bd12a049c0d20e7b9c91e016ace50e587f6c6c2c00"
+"""An answer and its request, each record compressed alone."""
 
 
 @pytest.mark.skipif(not SAMPLES.is_dir(), reason="sample archives of others are not here; LETOPIS_CORPUS names them")
@@ -196,3 +201,51 @@ def recorded_before(day: int, body: bytes | None) -> NewCapture:
     time = to_millis(noon(day)) - 1000
     outcome = Outcome.UNCHANGED if body is None else Outcome.NEW
     return NewCapture(URL, time, 200, (), body, outcome, versioned=body is not None, dated=True)
+
+
+def frames(archive: Archive) -> list[tuple[int, ...]]:
+    """How many records each frame had when it was made."""
+    return archive.catalog.database.all("SELECT records FROM source_frame ORDER BY records")
+
+
+def test_records_share_frames_and_go_with_their_checks(tmp_path: Path) -> None:
+    """What is forgotten of a frame is gone from it after a compaction; the others go out as they came."""
+    records = [answer(URL, day, b"page %d" % day, "200 OK", f"Set-Cookie: s={day}", number=day) for day in range(1, 29)]
+    (tmp_path / "x.warc").write_bytes(b"".join(records))
+    with Archive(tmp_path / "a") as archive:
+        import_sources(archive, [tmp_path / "x.warc"])
+        assert frames(archive) == [(28,)]
+        with archive.catalog.transaction() as cursor:
+            cursor.run("DELETE FROM source_record WHERE time < ?", (to_millis(noon(20)) - 1000,))
+        archive.compact()
+        assert frames(archive) == [(9,)]
+        assert [one for one in records if one in exported(archive)] == records[19:]
+        with archive.catalog.transaction() as cursor:
+            cursor.run("DELETE FROM source_record")
+        archive.compact()
+        assert frames(archive) == []
+        assert list(archive.verify()) == []
+
+
+def test_a_frame_that_is_gone_is_named_and_its_records_can_be_brought_again(tmp_path: Path) -> None:
+    data = answer(URL, 1, PAGE, "200 OK", "Server: x")
+    (tmp_path / "x.warc").write_bytes(data)
+    with Archive(tmp_path / "a") as archive:
+        import_sources(archive, [tmp_path / "x.warc"])
+        with archive.catalog.transaction() as cursor:
+            cursor.run("DELETE FROM source_frame")
+        with pytest.raises(Damaged, match="imported record"):
+            exported(archive)
+        straighten(archive.catalog)
+        import_sources(archive, [tmp_path / "x.warc"])
+        assert data in exported(archive)
+
+
+def test_records_that_an_earlier_release_compressed_one_by_one_are_read() -> None:
+    stored = bytes.fromhex(STORED_BEFORE)
+    kept = KeptRecord.unpack(stored)
+    assert kept.fields == (("WARC-Type", "response"), ("WARC-Target-URI", "http://a.test/"))
+    assert (kept.version, kept.head) == ("WARC/1.0", b"HTTP/1.1 200 OK\r\n\r\n")
+    assert [(one.version, one.block) for one in kept.beside] == [("WARC/1.0", b"GET / HTTP/1.1\r\n\r\n")]
+    again = KeptRecord.unpack(kept.pack())
+    assert [one.to_bytes() for one in again.records(b"x")] == [one.to_bytes() for one in kept.records(b"x")]

@@ -284,7 +284,8 @@ def sources_of(archive: Archive, url: str) -> dict[int, StoredSource]:
     row = archive.catalog.resources.find(url)
     if row is None:
         return {}
-    return {time: _stored_source(archive, one) for time, one in archive.catalog.imported.of(row.id).items()}
+    found = archive.catalog.imported.unframed(archive.catalog.imported.of(row.id).values())
+    return {one.time: _stored_source(archive, one) for one in found}
 
 
 def _stored_source(archive: Archive, row: SourceRecordRow) -> StoredSource:

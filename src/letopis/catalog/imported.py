@@ -4,16 +4,23 @@ gave them, and revisits that still wait for the capture they refer to.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import accumulate
 
+from letopis.binary import ByteReader, decode_varint, encode_varint, length_prefixed, sha1_digest
 from letopis.catalog.database import Cursor, Database
-from letopis.catalog.schema import ensure_tables, has_table
+from letopis.catalog.schema import RowReader, ensure_tables, has_table
+from letopis.errors import Damaged
 from letopis.tuples import NamedTuple
+from letopis.zstandard import ZstdError, compress, decompress
 
 IMPORT_TABLES = """
 CREATE TABLE IF NOT EXISTS source_record (
     resource BIGINT NOT NULL, time BIGINT NOT NULL, record BIGINT NOT NULL, data {blob} NOT NULL, content BIGINT,
     PRIMARY KEY (resource, time)
+) {clustered};
+CREATE TABLE IF NOT EXISTS source_frame (
+    name {blob} NOT NULL, records INTEGER NOT NULL, data {blob} NOT NULL, PRIMARY KEY (name)
 ) {clustered};
 CREATE TABLE IF NOT EXISTS payload (
     digest {blob} NOT NULL, identity BIGINT NOT NULL, sha1 {blob} NOT NULL, PRIMARY KEY (digest)
@@ -24,13 +31,21 @@ CREATE TABLE IF NOT EXISTS waiting_revisit (
 ) {clustered};
 """
 _ASKED_AT_ONCE = 250
+_FRAME_RECORDS = 64
+_FRAME_BYTES = 256 * 1024
+"""Records are compressed together, since they are alike: so many, or so many bytes, at once."""
+_FRAME_LEVEL = 3
+_IN_FRAME = b"\x07"
+"""What the place of a record in a frame begins with, before the name of that; no other data does."""
+_NAME_BYTES = 12
+_FRAME_OF = f"substr(data, 2, {_NAME_BYTES})"
 
 
 class SourceRecordRow(NamedTuple):
     """A record as it stood in its file: of which check, all but its body, and the content that is its body as it came.
 
     `record` is a key of its id, 0 when it has none. Without a content the
-    body is that of the check.
+    body is that of the check. `data` may be a place in a frame.
     """
 
     resource: int
@@ -72,7 +87,7 @@ class ImportedRecords:
         cursor.run_many(
             "INSERT INTO source_record (resource, time, record, data, content) VALUES (?, ?, ?, ?, ?) "
             "ON CONFLICT DO NOTHING",
-            rows,
+            _framed(cursor, rows),
         )
 
     def of(self, resource: int, since: int = -(2**62), until: int = 2**62) -> dict[int, SourceRecordRow]:
@@ -85,6 +100,10 @@ class ImportedRecords:
             (resource, since, until),
         )
         return {row[1]: SourceRecordRow(row[0], row[1], row[2], bytes(row[3]), row[4]) for row in rows}
+
+    def unframed(self, rows: Collection[SourceRecordRow]) -> list[SourceRecordRow]:
+        """Records with their data at hand; Damaged when it cannot be read."""
+        return _unframed(self._database, rows)
 
     def bodies(self) -> Iterator[SourceRecordRow]:
         """Those with a body of their own, URL by URL, oldest first; without their data."""
@@ -146,13 +165,21 @@ class ImportedRecords:
                 "AND NOT EXISTS (SELECT 1 FROM capture c "
                 "WHERE c.resource = source_record.resource AND c.time = source_record.time)"
             )
+        if self._has_frames():
+            _drop_unused(cursor)
 
     def drop_dangling(self, cursor: Cursor) -> None:
-        """Forgets records whose URLs or bodies are gone: rows that come later may get their numbers."""
+        """Forgets records whose URLs, bodies or frames are gone: rows that come later may get their numbers."""
         if self._made():
             cursor.run(
                 "DELETE FROM source_record WHERE resource NOT IN (SELECT id FROM resource) "
                 "OR content IS NOT NULL AND content NOT IN (SELECT id FROM content)"
+            )
+        if self._has_frames():
+            cursor.run(
+                f"DELETE FROM source_record WHERE substr(data, 1, 1) = ? AND {_FRAME_OF} NOT IN "
+                "(SELECT name FROM source_frame)",
+                (_IN_FRAME,),
             )
 
     def lose(self, cursor: Cursor, content: int) -> None:
@@ -162,3 +189,83 @@ class ImportedRecords:
 
     def _made(self) -> bool:
         return has_table(self._database, "source_record")
+
+    def _has_frames(self) -> bool:
+        return self._made() and has_table(self._database, "source_frame")
+
+
+# Frames
+
+
+def _framed(cursor: Cursor, rows: Sequence[SourceRecordRow]) -> list[SourceRecordRow]:
+    """Records that point into frames, which are written here."""
+    frames, placed = [], []
+    for part in _portions(rows):
+        texts = [length_prefixed(row.data) for row in part]
+        data = compress(b"".join(texts), _FRAME_LEVEL)
+        name = sha1_digest(data)[:_NAME_BYTES]
+        frames.append((name, len(part), data))
+        starts = accumulate(map(len, texts), initial=0)
+        placed += [
+            SourceRecordRow(row[0], row[1], row[2], _IN_FRAME + name + encode_varint(at), row[4])
+            for row, at in zip(part, starts, strict=False)
+        ]
+    cursor.run_many("INSERT INTO source_frame (name, records, data) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", frames)
+    return placed
+
+
+def _portions(rows: Sequence[SourceRecordRow]) -> Iterator[list[SourceRecordRow]]:
+    part: list[SourceRecordRow] = []
+    size = 0
+    for row in rows:
+        if part and (len(part) >= _FRAME_RECORDS or size + len(row.data) > _FRAME_BYTES):
+            yield part
+            part, size = [], 0
+        part.append(row)
+        size += len(row.data)
+    if part:
+        yield part
+
+
+def _unframed(reader: RowReader, rows: Iterable[SourceRecordRow]) -> list[SourceRecordRow]:
+    texts: dict[bytes, bytes] = {}
+    return [
+        row._replace(data=_data_in_frame(reader, row.data, texts)) if row.data.startswith(_IN_FRAME) else row
+        for row in rows
+    ]
+
+
+def _data_in_frame(reader: RowReader, place: bytes, texts: dict[bytes, bytes]) -> bytes:
+    """What lies at a place; `texts` remembers frames that are open."""
+    name, at = place[1 : 1 + _NAME_BYTES], decode_varint(place, 1 + _NAME_BYTES)[0]
+    if name not in texts:
+        found = reader.one("SELECT data FROM source_frame WHERE name = ?", (name,))
+        try:
+            texts[name] = decompress(bytes(found[0])) if found else b""
+        except ZstdError as error:
+            raise Damaged(f"imported records cannot be read ({error}); import their file again") from None
+    return ByteReader(texts[name], at, what="imported record").text()
+
+
+def _drop_unused(cursor: Cursor) -> None:
+    """Frames that nobody points into go; those whose records are gone in part are made anew of the others."""
+    used = f"SELECT {_FRAME_OF} AS name, count(*) AS used FROM source_record WHERE substr(data, 1, 1) = ? GROUP BY 1"
+    thin = cursor.all(
+        f"SELECT f.name, u.used FROM source_frame f LEFT JOIN ({used}) u ON u.name = f.name "
+        "WHERE coalesce(u.used, 0) < f.records",
+        (_IN_FRAME,),
+    )
+    for start in range(0, len(thin), _ASKED_AT_ONCE):
+        names = [bytes(row[0]) for row in thin[start : start + _ASKED_AT_ONCE]]
+        marks = ", ".join("?" * len(names))
+        found = cursor.all(
+            "SELECT resource, time, record, data, content FROM source_record "
+            f"WHERE substr(data, 1, 1) = ? AND {_FRAME_OF} IN ({marks}) ORDER BY data",
+            (_IN_FRAME, *names),
+        )
+        rows = _unframed(cursor, [SourceRecordRow(row[0], row[1], row[2], bytes(row[3]), row[4]) for row in found])
+        cursor.run_many(
+            "UPDATE source_record SET data = ? WHERE resource = ? AND time = ?",
+            [(row.data, row.resource, row.time) for row in _framed(cursor, rows)],
+        )
+        cursor.run(f"DELETE FROM source_frame WHERE name IN ({marks})", names)

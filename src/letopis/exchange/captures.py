@@ -227,7 +227,7 @@ def parse_check_facts(text: bytes) -> dict[str, Any] | None:
 
 _DATE_PARTS = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d\d?)(.*))?)?", re.ASCII | re.DOTALL)
 _FRACTION = re.compile(r"(?<=\.\d{6})\d+")
-_USUAL_DATE = len("2024-01-31T12:00:00Z")
+_USUAL_DATES = tuple(map(len, ("2024-01-31T12:00:00Z", "2024-01-31T12:00:00.000Z", "2024-01-31T12:00:00.000000Z")))
 _STAMP = re.compile(r"\d{14}", re.ASCII)
 
 
@@ -238,7 +238,7 @@ def parse_date(date: str) -> int:
     days of the year behind the month.
     """
     text = date.strip()
-    if len(text) == _USUAL_DATE and text[10] == "T":
+    if len(text) in _USUAL_DATES and text[10] == "T":
         return to_millis(utc_time(text))
     text = _FRACTION.sub("", text)
     if _STAMP.match(text):

@@ -15,7 +15,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
@@ -293,7 +293,7 @@ def _answering(only: _IndexedRecord, found: Iterator[ImportedCapture]) -> Iterat
         raise UsageError("there is none, or it is larger than 8 MiB and the index does not tell its length")
     page = first.page or first.url
     url = indexed_url(page, only.method, only.fields)
-    yield first if url == page or first.page else replace(first, url=url, page=page)
+    yield first if url == page or first.page else first._replace(url=url, page=page)
 
 
 def _by_file(places: Iterable[_IndexedRecord]) -> dict[str, list[_Span]]:

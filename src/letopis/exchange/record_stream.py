@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from letopis.errors import Damaged
-from letopis.exchange.warc_records import parse_fields
+from letopis.exchange.warc_records import parse_head
 from letopis.lazy import lazy
 from letopis.model import Headers
 from letopis.tuples import NamedTuple
@@ -35,7 +35,9 @@ DAMAGED_MEMBER = "a compressed part is damaged or breaks off; what follows in it
 _MAX_FIELDS = 1024 * 1024
 _PIECE = 1024 * 1024
 _READ = 64 * 1024
-"""Of gzip at once: what lies behind a member is copied for the next one, and members are small."""
+"""Of plain files at once: larger blocks of memory are asked of the system anew each time."""
+_READ_GZIP = 16 * 1024
+"""Of gzip: what lies behind a member is copied for the next one, and members are small."""
 _BETWEEN = b"\r\n\x00"
 _GZIP, _ZSTD, _LZ4 = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18"
 _ZSTD_DICTIONARY = b"\x5d\x2a\x4d\x18"
@@ -53,19 +55,23 @@ class SourceRecord(NamedTuple):
     fault: str = ""
     named: Mapping[str, str] | None = None
     """The first value of each field by its name in lower case, where somebody has looked already."""
+    lines: bytes = b""
+    """The first line and the fields as they stand in the file; empty where the record was made, not read."""
 
     def field(self, name: str) -> str:
         """The first value of a field, by its name in lower case."""
-        if self.named is not None:
-            return self.named.get(name, "")
-        return next((value for key, value in self.fields if key.lower() == name), "")
+        return self.by_name().get(name, "")
+
+    def by_name(self) -> Mapping[str, str]:
+        """The first value of each field by its name in lower case."""
+        return {name.lower(): value for name, value in reversed(self.fields)} if self.named is None else self.named
 
 
 # Stretches of a file without a gap, decompressed piece by piece
 
 
 def _plain_pieces(file: BinaryIO) -> Iterator[bytes]:
-    while piece := file.read(_PIECE):
+    while piece := file.read(_READ):
         yield piece
 
 
@@ -78,7 +84,7 @@ class _GzipMembers:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._data = file.read(_READ)
+        self._data = file.read(_READ_GZIP)
 
     def stretches(self) -> Iterator[Iterator[bytes]]:
         while self._data:
@@ -92,7 +98,7 @@ class _GzipMembers:
             try:
                 while data and not inflate.eof:
                     yield inflate.decompress(data, _PIECE)
-                    data = inflate.unconsumed_tail or (b"" if inflate.eof else self._file.read(_READ))
+                    data = inflate.unconsumed_tail or (b"" if inflate.eof else self._file.read(_READ_GZIP))
                     if data:
                         self._data, is_first = data, False
             except zlib.error:
@@ -102,14 +108,14 @@ class _GzipMembers:
                 self._data = b""
                 raise _DamagedMember
             self._data = inflate.unused_data.lstrip(_BETWEEN)
-            while len(self._data) < len(_GZIP) and (more := self._file.read(_READ)):
+            while len(self._data) < len(_GZIP) and (more := self._file.read(_READ_GZIP)):
                 self._data = (self._data + more).lstrip(_BETWEEN)
         if self._data:
             raise _DamagedMember
 
     def _from_next_member(self, data: bytes) -> bytes:
         while (start := data.find(_GZIP)) < 0:
-            more = self._file.read(_READ)
+            more = self._file.read(_READ_GZIP)
             if not more:
                 return b""
             data = data[-2:] + more
@@ -234,6 +240,9 @@ _NEXT_WARC = re.compile(rb"(?<![^\n])WARC/\d+\.\d+[ \t]*\r*\n")
 _BLANK_LINE = re.compile(rb"\n\r*\n")
 _LAST_BREAKS = re.compile(rb"(?:\r*\n){0,2}\Z")
 _BREAKS = re.compile(rb"[\r\n\x00]+")
+_USUAL_ENDS = (b"\r\n\r\nWARC/", b"\r\n\r\n")
+_NEXT_USUAL = len(_USUAL_ENDS[0])
+_USUAL_START = re.compile(rb"[\r\n]*(?<![^\n])(?=WARC/\d+\.\d+\r\n)")
 _LOOK_AHEAD = 64
 
 
@@ -242,16 +251,45 @@ def read_records(file: BinaryIO) -> Iterator[SourceRecord]:
     for pieces in _stretches(file):
         window, fault = _Window(pieces), ""
         while window.need(1):
-            skipped = _go_to_record(window)
-            if skipped:
-                fault = NO_RECORD
-                yield SourceRecord("", (), b"", fault)
-            if window.need(1):
+            record = _usual_record(window)
+            if record is None:
+                skipped = _go_to_record(window)
+                if skipped:
+                    fault = NO_RECORD
+                    yield SourceRecord("", (), b"", fault)
+                if not window.need(1):
+                    break
                 record = _record(window)
-                fault = record.fault
-                yield record
+            fault = record.fault
+            yield record
         if window.is_damaged and not fault:
             yield SourceRecord("", (), b"", DAMAGED_MEMBER)
+
+
+def _usual_record(window: _Window) -> SourceRecord | None:
+    """The next record when all of it is at hand and as nearly all are; else None, and nothing was passed."""
+    data = window.data
+    start = _USUAL_START.match(data, window.at)
+    end = data.find(b"\r\n\r\n", start.end()) + 1 if start else 0
+    if not start or not end:
+        return None
+    head, at = data[start.end() : end], end + 3
+    if b"\n\n" in head or b"\n\r" in head:
+        return None
+    version, fields = parse_lines(head)
+    named = {name.lower(): value for name, value in reversed(fields)}
+    length = named.get("content-length", "")
+    if not (length.isascii() and length.isdigit()) or len(length) > 18:
+        return None
+    after = at + int(length)
+    if after + _NEXT_USUAL > len(data) and int(length) <= MAX_BLOCK:
+        passed = window.at
+        window.need(after + _NEXT_USUAL - passed)
+        data, at, after = window.data, at - passed, after - passed
+    if data[after : after + _NEXT_USUAL] not in _USUAL_ENDS:
+        return None
+    window.at = after
+    return tuple.__new__(SourceRecord, (version, fields, data[at:after], "", named, head))
 
 
 def _go_to_record(window: _Window) -> int:
@@ -278,13 +316,13 @@ def _record(window: _Window) -> SourceRecord:
         window.skip(window.left)
         return SourceRecord("", (), b"", BREAKS_OFF)
     head = window.data[window.at : window.at + end]
-    version, fields = _fields(head)
+    version, fields = parse_lines(head)
     window.at = window.data.index(b"\n", window.at + end + 1) + 1
     named = {name.lower(): value for name, value in reversed(fields)}
     length = named.get("content-length", "")
     if not (length.isascii() and length.isdigit()) or len(length) > 18:
-        return _up_to_next(window, version, fields, 0)
-    record = _sized_record(window, version, fields, int(length), named)
+        return _up_to_next(window, SourceRecord(version, fields, b"", "", None, head), 0)
+    record = _sized_record(window, SourceRecord(version, fields, b"", "", named, head), int(length))
     # Who takes the carriage returns out of a file makes all of its records shorter than they say.
     if record.fault == BREAKS_OFF and b"\r" not in head and record.block.endswith(b"\n\n"):
         block = record.block[:-2]
@@ -292,35 +330,34 @@ def _record(window: _Window) -> SourceRecord:
     return record
 
 
-def _fields(head: bytes) -> tuple[str, Headers]:
-    first, *lines = head.decode("utf-8", "surrogateescape").split("\n")
-    return first.strip(), parse_fields(lines)
+def parse_lines(head: bytes) -> tuple[str, Headers]:
+    """The first line of a record, and its fields."""
+    first, fields = parse_head(head.decode("utf-8", "surrogateescape"))
+    return first.strip(), fields
 
 
-def _sized_record(
-    window: _Window, version: str, fields: Headers, length: int, named: Mapping[str, str]
-) -> SourceRecord:
+def _sized_record(window: _Window, record: SourceRecord, length: int) -> SourceRecord:
     if length > MAX_BLOCK:
         window.skip(length)
-        return SourceRecord(version, fields, b"", TOO_LARGE, named)
+        return record._replace(fault=TOO_LARGE)
     window.need(length + _LOOK_AHEAD)
     behind = window.data[window.at + length : window.at + length + _LOOK_AHEAD].lstrip(_BETWEEN)
     if window.left >= length and b"WARC/".startswith(behind[:5]):
         block = window.data[window.at : window.at + length]
         window.at += length
-        return SourceRecord(version, fields, block, "", named)
-    return _up_to_next(window, version, fields, length)
+        return record._replace(block=block)
+    return _up_to_next(window, record._replace(named=None), length)
 
 
-def _up_to_next(window: _Window, version: str, fields: Headers, length: int) -> SourceRecord:
+def _up_to_next(window: _Window, record: SourceRecord, length: int) -> SourceRecord:
     """A record whose length is wrong or missing: its block ends where the next record begins, or with the file."""
     end = window.find(_NEXT_WARC, MAX_BLOCK)
     is_last, end = end < 0, end if end >= 0 else window.left
     block = window.data[window.at : window.at + end]
     window.at += end
     if is_last and len(block) < length:
-        return SourceRecord(version, fields, block, BREAKS_OFF)
-    return SourceRecord(version, fields, _LAST_BREAKS.sub(b"", block, count=1), WRONG_LENGTH)
+        return record._replace(block=block, fault=BREAKS_OFF)
+    return record._replace(block=_LAST_BREAKS.sub(b"", block, count=1), fault=WRONG_LENGTH)
 
 
 # ARC

@@ -75,8 +75,7 @@ class RevisitTarget(NamedTuple):
     date: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedCapture:
+class ImportedCapture(NamedTuple):
     """`date` is ISO 8601; `decoded` bodies stand without the codings that their headers name.
 
     `facts` are those of a check of ours that has no record of its own, or

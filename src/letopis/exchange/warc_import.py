@@ -53,6 +53,7 @@ _MOST_REQUESTS = 64
 _MOST_BESIDE = 64
 _NO_BODY = (204, 304)
 _DAMAGE = (BREAKS_OFF, DAMAGED_MEMBER, NO_RECORD)
+_TOLD_EVERY = 64
 _UUID_VERSION = len("<urn:uuid:00000000-0000-")
 
 
@@ -62,8 +63,10 @@ def warc_captures(file: Path, report: ImportReport) -> Iterator[ImportedCapture]
         raise UsageError(f"there is no {file}; give a file or folder that is there")
     before = report.bytes_read
     with file.open("rb") as stream:
-        for capture in arc_captures(stream, report) if is_arc(stream) else record_captures(stream, report):
-            report.bytes_read = before + stream.tell()
+        found = arc_captures(stream, report) if is_arc(stream) else record_captures(stream, report)
+        for number, capture in enumerate(found):
+            if not number % _TOLD_EVERY:
+                report.bytes_read = before + stream.tell()
             yield capture
     report.bytes_read = before + file.stat().st_size
 
@@ -72,17 +75,19 @@ def record_captures(stream: BinaryIO, report: ImportReport) -> Iterator[Imported
     """The same of a WARC file, or of a stream that holds whole records."""
     group = _RecordGroup()
     for record in read_records(stream):
-        sound = _sound(record, report)
+        sound = _sound(record, report) if record.fault else record
         if sound is None:
             continue
-        kind = sound.field("warc-type").lower()
-        if kind == "metadata" and sound.field("content-type") == CHECK_TYPE:
+        said = sound.by_name()
+        kind = said.get("warc-type", "").lower()
+        if kind == "metadata" and said.get("content-type") == CHECK_TYPE:
             yield from group.released(0, report)
             facts = parse_check_facts(sound.block[:MAX_FACTS]) or {}
             yield ImportedCapture(_target(sound), sound.field("warc-date"), 0, (), b"", facts=facts)
-        elif (kind in CAPTURE_TYPES and _WEB.match(sound.field("warc-target-uri"))) or made_of_page(sound):
+        elif (kind in CAPTURE_TYPES and _WEB.match(said.get("warc-target-uri", ""))) or made_of_page(sound):
             group.add(sound, report)
-            yield from group.released(_MOST_HELD, report)
+            if group.waiting > _MOST_HELD:
+                yield from group.released(_MOST_HELD, report)
         elif not (kind == "warcinfo" and SOFTWARE_NAME.encode() in sound.block[:200]):
             group.add_beside(sound, report)
     yield from group.released(0, report)
@@ -111,9 +116,7 @@ def made_of_page(record: SourceRecord) -> str:
 
 
 def _sound(record: SourceRecord, report: ImportReport) -> SourceRecord | None:
-    """A record whose block can be trusted; what is wrong with it is told."""
-    if not record.fault:
-        return record
+    """A record with a fault as far as its block can be trusted; what is wrong with it is told."""
     where = record.field("warc-target-uri") or record.field("url") or "a record without an address"
     if record.fault == BREAKS_OFF and (whole := _whole_by_length(record.block)) is not None:
         return record._replace(block=whole, fault="")
@@ -144,12 +147,13 @@ class _Tied:
     __slots__ = ("concurrent", "id", "is_request", "names", "record", "target")
 
     def __init__(self, record: SourceRecord) -> None:
+        said = record.by_name()
         self.record = record
-        self.id = record.field("warc-record-id")
-        self.target = _target(record)
-        self.is_request = record.field("warc-type") == "request"
-        self.concurrent = _values_of(record, _TIES[0])
-        self.names = self.concurrent + _values_of(record, _TIES[1])
+        self.id = said.get("warc-record-id", "")
+        self.target = said.get("warc-target-uri", "").strip("<> ")
+        self.is_request = said.get("warc-type") == "request"
+        self.concurrent = _values_of(record, _TIES[0]) if _TIES[0] in said else ()
+        self.names = self.concurrent + _values_of(record, _TIES[1]) if _TIES[1] in said else self.concurrent
 
     def belongs_to(self, capture: _Tied) -> bool:
         """Whether both tell of the same exchange: one names the other, or, when neither does, by their address."""
@@ -160,8 +164,6 @@ class _Tied:
 
 def _values_of(record: SourceRecord, name: str) -> tuple[str, ...]:
     """All values of a field."""
-    if record.named is not None and name not in record.named:
-        return ()
     return tuple([value for key, value in record.fields if key.lower() == name])
 
 
@@ -187,10 +189,15 @@ class _RecordGroup:
         self._early: OrderedDict[int, _Tied] = OrderedDict()
         self._count = 0
 
+    @property
+    def waiting(self) -> int:
+        """How many captures wait."""
+        return len(self._held)
+
     def add(self, record: SourceRecord, report: ImportReport) -> None:
         """A capture, with what came before it and belongs to it."""
         held = _HeldCapture(_Tied(record))
-        for number, early in list(self._early.items()):
+        for number, early in list(self._early.items()) if self._early else ():
             if not early.is_request or early.belongs_to(held.tied):
                 self._attach(held, self._early.pop(number), report)
         self._held.append(held)
@@ -206,7 +213,7 @@ class _RecordGroup:
         while owner is not None and owner.request is not None:
             owner = next(owners, None)
         owner = owner or first
-        if owner is None and record.field("warc-type") not in ("request", "warcinfo") and self._held:
+        if owner is None and not tied.is_request and record.field("warc-type") != "warcinfo" and self._held:
             owner = self._held[-1]
         if owner is not None:
             self._attach(owner, tied, report)
@@ -248,9 +255,9 @@ class _RecordGroup:
 
 def _capture(held: _HeldCapture) -> ImportedCapture:
     """The capture of a record with all that belongs to it."""
-    record = held.record
-    kind = record.field("warc-type").lower()
-    content_type = record.field("content-type")
+    record, said = held.record, held.record.by_name()
+    kind = said.get("warc-type", "").lower()
+    content_type = said.get("content-type", "")
     if kind in ("resource", "conversion") and not content_type.startswith("application/http"):
         status, headers, body = 200, _resource_headers(content_type), record.block
     else:
@@ -264,27 +271,27 @@ def _capture(held: _HeldCapture) -> ImportedCapture:
     revisits = None
     if kind == "revisit":
         revisits = RevisitTarget(
-            record.field("warc-payload-digest"),
-            record.field("warc-refers-to-target-uri").strip("<> "),
-            record.field("warc-refers-to-date"),
+            said.get("warc-payload-digest", ""),
+            said.get("warc-refers-to-target-uri", "").strip("<> "),
+            said.get("warc-refers-to-date", ""),
         )
         head, body, status = record.block, b"", status if headers or status else 0
-    target = _target(record)
-    made = made_of_page(record)
+    target = held.tied.target
+    made = made_of_page(record) if kind != "response" else ""
     url = made or request_url(target, request)
     beside = [one for one in held.beside if asked is None or one is not held.request]
-    is_made_anew = own and not beside and not record.field(PAGE_ID.lower())
+    is_made_anew = own and not beside and not said.get(PAGE_ID.lower())
     # An address without a request of ours is one that another source told.
-    is_made_anew = is_made_anew and (asked is not None or not record.field("warc-ip-address"))
-    kept = None if is_made_anew else KeptRecord(record.version, record.fields, head, tuple(beside))
+    is_made_anew = is_made_anew and (asked is not None or not said.get("warc-ip-address"))
+    kept = None if is_made_anew else KeptRecord(record.version, record.fields, head, tuple(beside), record.lines)
     return ImportedCapture(
         url,
-        record.field("warc-date"),
+        said.get("warc-date", ""),
         status,
         restored_headers(headers) if kept is not None and own else headers,
         body,
         revisits,
-        digest=record.field("warc-payload-digest"),
+        digest=said.get("warc-payload-digest", ""),
         record=kept,
         page=target if url != target and not made else "",
         request=asked if kept is None else None,
@@ -329,7 +336,7 @@ def arc_captures(stream: BinaryIO, report: ImportReport) -> Iterator[ImportedCap
         if record.fault != DAMAGED_MEMBER and not _WEB.match(url):
             report.refuse("no web address (http or https)", url)
             continue
-        sound = _sound(record, report)
+        sound = _sound(record, report) if record.fault else record
         if sound is None:
             continue
         status, headers, body = parse_response(sound.block.lstrip(b"\r\n"))

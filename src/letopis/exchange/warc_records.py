@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from operator import methodcaller
 from typing import BinaryIO, Literal
 
 from letopis.model import Check, Headers, Outcome, header
@@ -100,11 +99,11 @@ def parse_response(block: bytes) -> tuple[int, Headers, bytes]:
     if not block.startswith(b"HTTP/"):
         return 0, (), block
     end, start = head_end(block)
-    first, *lines = _text(block[:end]).split("\n")
+    first, fields = parse_head(_text(block[:end]))
     words = first.split(None, 2)
     if not start or len(words) < 2 or not (words[1].isascii() and words[1].isdigit() and len(words[1]) == 3):
         return 0, (), block
-    return int(words[1]), parse_fields(lines), block[start:]
+    return int(words[1]), fields, block[start:]
 
 
 def head_end(block: bytes) -> tuple[int, int]:
@@ -127,14 +126,20 @@ def _text(head: bytes) -> str:
 
 
 _BLANKS = (" ", "\t")
-_AT_COLON = methodcaller("partition", ":")
-_IS_FOLDED = methodcaller("startswith", _BLANKS)
 
 
-def parse_fields(lines: list[str]) -> Headers:
-    """Names and values of the lines of a head; a line that begins with a blank goes on with the field before."""
-    if not any(map(_IS_FOLDED, lines)):
-        return tuple([(name.strip(), value.strip()) for name, colon, value in map(_AT_COLON, lines) if colon])
+def parse_head(text: str) -> tuple[str, Headers]:
+    """The first line of a head, and names and values of the others; one that begins with a blank goes on with the
+    field before.
+    """
+    first, *lines = text.split("\n")
+    if "\n " not in text and "\n\t" not in text:
+        parts = [line.partition(":") for line in lines]
+        return first, tuple([(name.strip(), value.strip()) for name, colon, value in parts if colon])
+    return first, _folded_fields(lines)
+
+
+def _folded_fields(lines: list[str]) -> Headers:
     found: list[tuple[str, str]] = []
     for line in lines:
         if line.startswith(_BLANKS) and found:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from fastapi import Request, Response
 from starlette.concurrency import run_in_threadpool
@@ -140,7 +140,7 @@ class ReplayApp:
         except UnknownUrl:
             near = None
         if near is None and address.form == BAR:
-            return self._rendered(request, lambda: _missing_bar(address.url, asked, home), 404)
+            return self._rendered(request, lambda: _missing_bar(address.url, home), 404)
         if near is None or inner is None:
             return RedirectResponse(f"{home}{_path_and_query(request)}", 303)
         page = ShownPage(near, near.closest(asked), asked)
@@ -233,8 +233,9 @@ class ReplayApp:
         return PlainTextResponse("there is no such file", 404)
 
 
-def _missing_bar(url: str, asked: int, home: str) -> str:
-    values = {"url": url, "home": home, "save": f"{home}/web/{timestamp(asked)}/{url}"}
+def _missing_bar(url: str, home: str) -> str:
+    """Saving is for the service to do, with the reader's rights and by a click of theirs: nobody may write here."""
+    values = {"url": url, "home": home, "save": f"{home}/save?{urlencode({'url': url})}"}
     return environment.get_template("replay_missing_bar.html").render(values)
 
 
