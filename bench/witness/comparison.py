@@ -190,19 +190,19 @@ def _succession(claim: Claim, before: Sequence[Claim]) -> Iterator[Contradiction
 
 
 def _alert(alert: AlertClaim, looks: Sequence[Claim]) -> Iterator[Contradiction]:
-    """An alert against the looks up to its time."""
-    before = [look for look in looks if look.time <= alert.time + _SLACK and look.available is not None]
+    """An alert against the look of its time, or, for a change, against the looks up to then."""
     said = f"alert: {alert.kind}"
+    then = [look for look in looks if abs(look.time - alert.time) <= _ROUNDED and look.available is not None]
     match alert.kind:
         case "changed":
-            brought = [look for look in before if look.version == alert.version and look.outcome == "changed"]
-            if not brought:
-                yield Contradiction(alert.url, alert.time, said, f"no look brought version {alert.version}")
+            before = (look for look in looks if look.time <= alert.time + _ROUNDED)
+            if not any(look.version == alert.version and look.outcome == "changed" for look in before):
+                yield Contradiction(alert.url, alert.time, said, f"no look brought version {alert.version} by then")
         case "unavailable":
-            if not any(not look.available for look in before[-3:]):
+            if not any(not look.available for look in then):
                 yield Contradiction(alert.url, alert.time, said, "it was available")
         case "recovered":
-            if not any(look.available for look in before[-2:]):
+            if not any(look.available for look in then):
                 yield Contradiction(alert.url, alert.time, said, "it was not available")
 
 

@@ -24,7 +24,7 @@ def visit(open_tab: Visit, browsed: WebClient, signed_in: Any) -> Visit:
     return partial(open_tab, browsed, (signed_in,))
 
 
-@pytest.mark.parametrize("view", ["map", "picture", "links", "pages", "audit"])
+@pytest.mark.parametrize("view", ["map", "picture", "links", "pages", "ranks", "audit"])
 def test_the_content_of_a_site_begins_in_the_first_half_of_a_phone(
     visit: Visit, browsed_world: World, view: str
 ) -> None:
@@ -52,6 +52,33 @@ def test_the_time_and_the_actions_of_a_site_are_folded_on_a_phone_and_open_where
         tab.goto(f"/site/{browsed_world.hosts[0]}")
         tab.get_by_role("button", name="Crawl it again").wait_for()
         tab.get_by_role("textbox", name="As of").wait_for()
+
+
+EMPTY_LABELS = """() => [...document.querySelectorAll(".cards td[data-label]")].filter((cell) => {
+    const seen = cell.checkVisibility() && getComputedStyle(cell, "::before").display !== "none";
+    const said = cell.innerText.trim() || cell.querySelector("svg, input, button, progress");
+    return seen && (!said || said === "–");
+}).map((cell) => cell.dataset.label)"""
+
+
+@pytest.mark.parametrize("view", ["pages", "changes", "broken", "ranks", "report", "audit"])
+def test_no_card_of_a_phone_has_a_label_without_a_value(visit: Visit, browsed_world: World, view: str) -> None:
+    with visit(viewport=NARROW) as tab:
+        tab.goto(f"/site/{browsed_world.hosts[0]}?view={view}")
+        tab.locator(".cards, .empty").first.wait_for()
+        tab.wait_for_function("!document.querySelector('[data-again]')")
+        assert tab.evaluate(EMPTY_LABELS) == []
+
+
+@pytest.mark.parametrize("view", ["pages", "ranks"])
+def test_values_of_a_card_of_a_phone_stand_below_each_other(visit: Visit, browsed_world: World, view: str) -> None:
+    starts = """() => [...document.querySelector(".cards tbody tr").querySelectorAll("td[data-label]")]
+        .filter((cell) => cell.checkVisibility() && getComputedStyle(cell, "::before").display !== "none")
+        .map((cell) => getComputedStyle(cell).gridTemplateColumns.split(" ")[0])"""
+    with visit(viewport=NARROW) as tab:
+        tab.goto(f"/site/{browsed_world.hosts[0]}?view={view}")
+        tab.locator(".cards tbody tr").first.wait_for()
+        assert len(set(tab.evaluate(starts)[-3:])) == 1
 
 
 def test_a_card_of_a_phone_shows_what_matters_and_opens_to_the_rest(visit: Visit, browsed_world: World) -> None:

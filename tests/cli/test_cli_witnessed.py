@@ -67,6 +67,21 @@ def test_an_alert_needs_the_look_that_it_speaks_of() -> None:
     assert [each.said for each in found.contradictions] == ["alert: changed", "alert: unavailable"]
 
 
+def test_an_alert_of_availability_is_held_against_the_look_of_its_very_time() -> None:
+    """Looks may follow each other faster than a look is told: those after the alert say nothing about it."""
+    again = CHANGED._replace(time=100.1, outcome="unchanged")
+    lines, claims = [FIRST, SECOND, CUT, SECOND._replace(began=100.0, ended=100.1)], [NEW, CHANGED, FAILED, again]
+    true = [AlertClaim(URL, FAILED.time, "unavailable", 1), AlertClaim(URL, again.time, "recovered", 1)]
+    assert compare(lines, [], claims, true).contradictions == ()
+    wrong = [AlertClaim(URL, again.time, "unavailable", 1), AlertClaim(URL, FAILED.time, "recovered", 1)]
+    assert len(compare(lines, [], claims, wrong).contradictions) == 2
+
+
+def test_an_alert_of_a_change_does_not_come_before_the_look_that_brought_it() -> None:
+    early = AlertClaim(URL, CHANGED.time - 1.0, "changed", 1)
+    assert len(compare([FIRST, SECOND], [], [NEW, CHANGED], [early]).contradictions) == 1
+
+
 def test_requests_that_follow_too_soon_are_told() -> None:
     soon = SECOND._replace(began=10.4)
     assert [pair.later for pair in hurried([soon, FIRST, CUT], 1.0)] == [soon]

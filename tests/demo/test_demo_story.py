@@ -87,7 +87,7 @@ def test_the_year_is_indexed_before_the_tour_is_named(told: Archive, web: WebCli
     assert len(searches) == 2
     for stop in searches:
         page = web.get(stop.path).text
-        assert ('class="hits' in page, "not in the index yet" in page) == (True, False)
+        assert ('class="hits' in page, "still being indexed" in page) == (True, False)
 
 
 def test_prices_change_over_the_year(told: Archive) -> None:
@@ -128,6 +128,13 @@ def test_every_stop_of_the_tour_has_something_to_show(stop, web: WebClient, told
     assert web.get(stop.path).status == 200
     program, *words = shlex.split(stop.command)
     assert (program, main(["--archive", str(told.folder), *words])) == ("letopis", 0)
+
+
+def test_the_tour_shows_the_course_that_moved_on_the_map(web: WebClient) -> None:
+    stop = next(stop for stop in tour(NOW) if stop.path.startswith(f"/site/{UNIVERSITY}"))
+    leaf = re.search(r'<div class="leaf">(?:(?!</div>).)*/studium/archivy.*?</div>', web.get(stop.path).text, re.DOTALL)
+    assert leaf is not None
+    assert re.search(r'badge moved">moved</span>.*from <a [^>]*>/predmety/archivy</a>', leaf[0], re.DOTALL)
 
 
 def test_the_first_page_is_served_and_leads_to_the_interface() -> None:

@@ -67,6 +67,15 @@ def test_a_change_names_the_version_it_speaks_of_whoever_brought_it() -> None:
     assert [alert.version for alert in alerts] == [4]
 
 
+def test_a_change_is_not_told_as_of_a_time_at_which_nobody_had_seen_it() -> None:
+    """A version that somebody else saw after the check is compared as of the alert's time."""
+    looked, later = check(1), START + timedelta(hours=1)
+    for seen, told in ((later, later), (looked.checked_at - timedelta(minutes=1), looked.checked_at)):
+        history = WatchHistory(SEEN, (looked,), 2, later)
+        alerts, _ = decide_alerts(watch("changed"), history, WatchDifference(True, ("new",), number=4, since=seen))
+        assert [alert.time for alert in alerts] == [told]
+
+
 def test_change_that_does_not_count_is_not_told_but_moves_on() -> None:
     said, state = say(watch("changed"), SEEN, check(1), version=2, change=WatchDifference(False, ("noise",)))
     assert (said, state.version, state.changed) == ([], 2, SEEN.changed)

@@ -118,7 +118,7 @@ def test_a_wrong_watch_is_explained_on_the_page(web: WebClient, archive: Archive
         ({"every": "99999d"}, 422, "ten years"),
         ({"filters": "color red"}, 422, "is no kind of filter"),
         ({"conditions": "more-than x"}, 422, "per cent"),
-        ({"url": "http://127.0.0.1/"}, 403, "private address"),
+        ({"url": "http://127.0.0.1/"}, 403, "a private network"),
         ({"notify": "file:/etc/passwd"}, 403, "of the owner"),
     ]
     for fields, wanted, sentence in cases:

@@ -16,6 +16,7 @@ from jinja2 import nodes
 from served_archive import WebClient
 
 from letopis import web
+from letopis.config import settings_table
 from letopis.errors import Damaged
 from letopis.web.languages import (
     CZECH,
@@ -52,7 +53,12 @@ def marked_in_code() -> Iterator[tuple[str, ...]]:
                 yield (str(node.args[0].value),)
 
 
-ALL = {*said_in_templates(), *marked_in_code()}
+def said_of_settings() -> Iterator[tuple[str, ...]]:
+    """What the page of settings says of each, which the engine words."""
+    yield from ((setting.help,) for setting in settings_table().values())
+
+
+ALL = {*said_in_templates(), *marked_in_code(), *said_of_settings()}
 
 
 def places(text: str) -> set[str]:
@@ -154,6 +160,13 @@ def test_every_page_can_be_read_in_czech(pages: WebClient, little_world: World) 
         assert answer.status == 200, address
         assert '<html lang="cs">' in answer.text
         assert "Přehled" in answer.text, address
+
+
+def test_settings_are_explained_in_czech(pages: WebClient) -> None:
+    page = pages.get("/settings", Accept_Language="cs").text.partition("<main")[2]
+    assert "Složka archivu" in page
+    for setting in settings_table().values():
+        assert f">{setting.help[:1].upper()}{setting.help[1:]}<" not in page, setting.name
 
 
 def test_a_damaged_catalogue_names_its_line(tmp_path: Path) -> None:

@@ -31,9 +31,10 @@ from letopis.web.charts import (
     section_of,
 )
 from letopis.web.comparison import DiffRow, count_words, running_text, side_by_side
+from letopis.web.engine_words import full_sentence
 from letopis.web.languages import grouped as number
 from letopis.web.maps import COLOURS, HEIGHT, WIDTH, TitleShortener, draw_links
-from letopis.web.pages import environment, human_size, list_page, local_url, sentence, url_in_path
+from letopis.web.pages import environment, human_size, list_page, local_url, url_in_path
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TEXTS = st.lists(st.sampled_from(["one two", "three", "", "four five six", "eins zwei"]), max_size=12).map("\n".join)
@@ -170,8 +171,8 @@ def test_a_list_of_a_site_leaves_out_its_own_name_alone(url: str, shown: str) ->
 
 
 def test_messages_become_sentences_and_addresses_stay_as_they_are() -> None:
-    assert sentence("no page is known") == "No page is known."
-    assert sentence("http://x.org/ was never seen; try again") == "http://x.org/ was never seen; try again."
+    assert full_sentence("no page is known") == "No page is known."
+    assert full_sentence("http://x.org/ was never seen; try again") == "http://x.org/ was never seen; try again."
 
 
 def test_the_name_of_the_site_is_left_out_of_titles_that_most_pages_end_with() -> None:

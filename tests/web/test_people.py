@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from remembered_world import saved_search
 from served_archive import WebClient, at, running
 from signed_in import Person, add_people
 
@@ -18,8 +19,10 @@ from letopis.archive.audit import UseCounter, audit_entries
 from letopis.catalog.accounts import Accounts
 from letopis.model import rfc3339
 from letopis.monitor.watch_list import WatchList
+from letopis.operations import Context
 from letopis.operations.registry import all_operations
-from letopis.web.audit_names import AUDIT_NAMES, audit_page
+from letopis.operations.runs import StartRun, start_run
+from letopis.web.audit_names import AUDIT_NAMES, AuditedThing, audited_things
 
 WORD = "a long password"
 
@@ -55,7 +58,7 @@ def test_an_owner_adds_people_and_removes_them(web: WebClient, archive: Archive)
     assert Accounts(archive.catalog.database).user("eva").role == "guest"
     assert "eva" in olga.see("/accounts")
     status, text = olga.send("/accounts/users", name="eva", role="guest", password=WORD)
-    assert (status, "already a user" in text) == (422, True)
+    assert (status, "There is an account eva already" in text) == (422, True)
     assert olga.send("/accounts/users/remove", name="eva")[0] == 303
     assert "only owner" in olga.send("/accounts/users/remove", name="olga")[1]
     assert [user.name for user in Accounts(archive.catalog.database).users()] == ["olga", "uwe"]
@@ -253,7 +256,9 @@ def test_the_audit_log_names_what_was_changed_and_leads_to_it_in_the_readers_lan
     shown = olga.see("/accounts").partition('id="audit"')[2]
     assert "None" not in shown
     assert ">watch changed<" in shown
-    assert '<a href="/watches/1">1</a>' in shown
+    assert '<a href="/watches/1">example.org/</a>' in shown
+    olga.send("/watches/1", action="save", every="2h", name="Front page")
+    assert '<a href="/watches/1">example.org/ · Front page</a>' in olga.see("/accounts")
     czech = web.get("/accounts", Cookie=olga.cookie, Accept_Language="cs").text.partition('id="audit"')[2]
     assert "sledování změněno" in czech
 
@@ -261,6 +266,19 @@ def test_the_audit_log_names_what_was_changed_and_leads_to_it_in_the_readers_lan
 def test_every_action_of_the_audit_log_has_a_name_for_people() -> None:
     audited = {one.audited for one in all_operations().values() if one.audited}
     assert audited - set(AUDIT_NAMES) == set()
-    assert audit_page("watch changed", "3") == "/watches/3"
-    assert audit_page("watch removed", "3") == ""
-    assert audit_page("watch added", "http://example.org/") == "/url/http://example.org/"
+
+
+def test_the_audit_log_names_runs_and_searches_and_tells_what_is_gone(archive: Archive) -> None:
+    context = Context(archive, user="olga", rights=7)
+    made = start_run(context, StartRun(kind="verify")).value
+    assert audited_things(context, "job paused", str(made.id)) == [AuditedThing(made.name, f"/jobs/{made.id}")]
+    saved_search(archive, "olga", archive.clock())
+    assert audited_things(context, "saved search changed", "1")[0].page == "/saved/1"
+    assert audited_things(context, "watch removed", "8, 9") == [
+        AuditedThing("watch 8, no longer there"),
+        AuditedThing("watch 9, no longer there"),
+    ]
+    page = AuditedThing("example.org/", "/url/http://example.org/")
+    assert audited_things(context, "watch added", "http://example.org/") == [page]
+    assert audited_things(context, "setting changed", "store.keep_for = 7d")[0].page == "/settings?q=store.keep_for"
+    assert audited_things(context, "login", "") == []

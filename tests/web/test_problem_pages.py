@@ -62,6 +62,15 @@ def test_an_address_that_leads_nowhere_says_so_and_a_site_that_is_not_there_can_
     assert 'name="kind" value="crawl"' in site.text
 
 
+@pytest.mark.parametrize(("path", "place"), [("/jobs/999", "/jobs"), ("/jobs/x", "/jobs"), ("/watches/9", "/watches")])
+def test_what_is_not_there_is_called_as_the_pages_call_it_and_leads_to_its_list(
+    web: WebClient, path: str, place: str
+) -> None:
+    main = web.get(path, **BROWSER).text.partition("<main")[2].partition("</main>")[0]
+    assert re.search(rf'<a href="{place}">', main)
+    assert not re.search(r"\bjobs?\b(?!/)", re.sub(r"<[^>]*>", "", main))
+
+
 @pytest.mark.parametrize("path", ["/nowhere", "/web/2026/http://nowhere.example/", "/api/v1/watches/9"])
 def test_programs_get_a_problem_document(web: WebClient, path: str) -> None:
     answer = web.get(path, Accept="application/json")
@@ -81,6 +90,8 @@ def test_somebody_signed_in_without_the_right_is_told_so_and_not_to_sign_in(web:
         answer = web.get(path, **guest)
         assert answer.status == 403
         assert "<h1>Not allowed</h1>" in answer.text
+        assert "Your account may not do this" in answer.text
+        assert "As gabi you may read everything here" in answer.text
         assert "Sign in" not in answer.text
     for path in ("/watches", "/crawl", "/jobs", "/"):
         assert "Sign in" not in web.get(path, **guest).text, path

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from urllib.parse import urlencode
+from typing import get_type_hints
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from remembered_world import answered_job, remember, small_world
@@ -26,8 +28,10 @@ from letopis.model import rfc3339
 from letopis.operations import Context
 from letopis.operations.accounts import AuditQuery, list_audit
 from letopis.operations.imports import SendFile, start_import
+from letopis.operations.job_files import step_operations
 from letopis.operations.jobs import JobNumber, ShowQuery, job_query, show_job
 from letopis.operations.runs import StartRun, start_run
+from letopis.web.run_steps import FIELD_NAMES
 
 
 @pytest.fixture
@@ -62,7 +66,7 @@ def test_a_crawl_is_started_from_a_small_form_with_pictures_by_default(web: WebC
         assert part in text
     shown = web.get("/jobs", Cookie=cookie).text
     assert 'data-run="1"' in shown
-    assert "crawl of example.org" in shown
+    assert "Crawl of example.org" in shown
 
 
 def test_what_a_run_lacks_is_told_on_the_page(web: WebClient) -> None:
@@ -71,7 +75,7 @@ def test_what_a_run_lacks_is_told_on_the_page(web: WebClient) -> None:
         "POST", "/jobs/start", urlencode({"kind": "audit", "csrf": csrf}), Content_Type=FORM, Cookie=cookie
     )
     assert answer.status == 422
-    assert "needs a site" in answer.text
+    assert "Name a site" in answer.text
 
 
 def test_compacting_is_for_owners(web: WebClient, archive: Archive) -> None:
@@ -102,12 +106,67 @@ def test_rows_of_a_result_are_a_table(tmp_path: Path) -> None:
         audited, mapped = (answered_job(archive, world.hosts[0], step) for step in ("audit", "map"))
         with running(archive) as web:
             shown = web.get(f"/jobs/{audited}").text
-            assert '<td data-label="Title">' in shown
+            assert '<td data-label="Title" data-aside>' in shown
             rows = web.get(f"/jobs/{audited}?t1.as=csv&t1.sort=-size").text.splitlines()
             assert rows[0].startswith("url,")
             assert len(rows) > 2
             assert f'href="/url/{world.url(0, 1)}"' in shown
             assert f'href="/url/{world.url(0, 1)}"' in web.get(f"/jobs/{mapped}").text, "a tree is shown by its rows"
+
+
+def test_an_audit_shows_its_issues_in_words_and_leads_to_their_pages(tmp_path: Path) -> None:
+    world = small_world()
+    host = world.hosts[0]
+    with Archive(tmp_path / "world") as archive:
+        remember(archive, world, days=1)
+        number = answered_job(archive, host, "audit")
+        with running(archive) as web:
+            shown = web.get(f"/jobs/{number}").text
+            czech = web.get(f"/jobs/{number}", Accept_Language="cs").text
+    assert f"<h1>Audit of {host}</h1>" in shown
+    assert f'<a href="/site/{host}?view=audit&amp;kind=title-long#pages">title too long</a>' in shown
+    assert f'href="/site/{host}?view=audit">Audit of {host}</a>' in shown
+    assert "Search engines may list" in shown
+    heads = re.findall(r'<a href="[^"]*t1\.sort=[^"]*">([^<]+)</a></th>', shown)
+    assert heads == ["Page", "Status", "Issues", "Title", "Description", "Clicks", "Words", "Size"]
+    assert '<span class="badge">canonical address missing</span>' in shown
+    assert f"<h1>Audit webu {host}</h1>" in czech
+
+
+def test_every_field_of_results_of_steps_has_a_name_for_people() -> None:
+    """Of the steps that forms start, and of those that the pages show as well."""
+    for step in ("audit", "broken", "duplicates", "links", "mapdiff", "pagerank", "report", "verify"):
+        rows = get_type_hints(step_operations()[step].run)["return"].__args__[0]
+        fields = getattr(rows, "_fields", None) or rows.__dataclass_fields__
+        assert {name for name in fields if name not in FIELD_NAMES} <= {"parent_before", "exact"}, step
+
+
+def test_a_run_that_failed_says_so_as_an_error_and_leads_to_what_it_asked(web: WebClient, archive: Archive) -> None:
+    context = Context(archive, user="uwe", rights=READ | WRITE, origin="cli", private_ok=True)
+    start_run(context, StartRun(kind="crawl", site="http://127.0.0.1:9/", depth=0))
+    start_run(context, StartRun(kind="audit", site="nowhere.example"))
+    work_off(archive)
+    uwe = Person(web, "uwe")
+    crawl, audit = (uwe.get(f"/jobs/{number}").text for number in (1, 2))
+    assert "'letopis " not in show_job(context, ShowQuery(id=1)).value.message  # type: ignore[union-attr]
+    for shown in (crawl, audit):
+        assert '<div class="note bad" role="alert"><p><strong>This run failed.</strong>' in shown
+        assert "letopis " not in shown.partition('id="advanced"')[0].partition("<main")[2]
+    assert "None of the pages could be fetched.</span>" in crawl
+    assert '<span class="badge unavailable">no connection</span>' in crawl.partition('id="failures"')[2]
+    assert 'href="/url/http://127.0.0.1:9/"' in crawl
+    assert "No page of nowhere.example is known here; crawl it first." in audit
+    assert 'href="/site/nowhere.example' not in audit, "nobody is sent to a page that is not there"
+    assert "Crawl nowhere.example</button>" in audit
+
+
+def test_a_verified_archive_says_that_nothing_is_wrong(web: WebClient, archive: Archive) -> None:
+    start_run(Context(archive, user="olga", rights=READ | WRITE | OWN), StartRun(kind="verify"))
+    work_off(archive)
+    shown = web.get("/jobs/1").text
+    assert "<h1>Verification of the archive</h1>" in shown
+    assert '<p class="note good" role="status">No problem was found' in shown
+    assert 'href="/storage">Storage</a>' in shown
 
 
 def act(web: WebClient, cookie: str, csrf: str, path: str) -> tuple[int, str]:
@@ -186,11 +245,13 @@ def test_the_page_of_a_crawl_lists_its_last_addresses_and_its_errors(
     start_run(context, StartRun(kind="crawl", site=scripted_site.url("/"), depth=1))
     work_off(archive)
     shown = web.get("/jobs/1").text
-    last, errors = shown.partition('id="failures"')[::2]
+    errors, last = shown.partition('id="failures"')[2].partition('id="last"')[::2]
     for path in ("/", "/a", "/gone"):
         assert f'href="/url/{scripted_site.url(path)}"' in last
     assert f'href="/url/{scripted_site.url("/gone")}"' in errors
     assert '<span class="badge unavailable">404</span>' in errors
+    assert f'href="/url/{scripted_site.url("/a")}"' not in errors
+    assert f'href="/site/{urlsplit(scripted_site.url("/")).netloc}?view=changes"' in shown
 
 
 def test_a_crawl_is_as_slow_as_asked_and_never_faster_than_the_setting(
@@ -242,7 +303,7 @@ def test_a_run_in_the_queue_says_what_it_waits_for(web: WebClient, archive: Arch
     claim = claims.take(JobQueue(archive).show(1, COMMAND_LINE).package, "worker", 0, 2**62)
     assert claim is not None
     claims.beat(claim, 2**62, WorkerReport("1/1 download: 12 fetched, 30 waiting", 0.2, None))
-    assert 'It waits for run <a href="/jobs/1">1 crawl of example.org</a>' in uwe.get("/jobs/2").text
+    assert 'It waits for run <a href="/jobs/1">1 Crawl of example.org</a>' in uwe.get("/jobs/2").text
     assert "download: 12 fetched, 30 waiting" in uwe.get("/jobs/1").text
     assert "staženo 12, čeká 30" in web.get("/jobs/1", Accept_Language="cs", Cookie=uwe.cookie).text
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -14,7 +15,7 @@ from scripted_site import ScriptedSite
 from served_archive import WebClient, running
 
 from letopis.archive import Archive
-from letopis.archive.accounts import accounts_of
+from letopis.archive.accounts import accounts_of, session_rows_of
 from letopis.config import FetchSettings, Settings
 from letopis.web.saving import shared_address
 
@@ -43,6 +44,12 @@ def session(web: WebClient, name: str) -> dict[str, str]:
     return {"Cookie": "; ".join(cookies), **BROWSER}
 
 
+def token(web: WebClient, signed_in: dict[str, str]) -> str:
+    found = re.search(r'name="csrf" value="([^"]+)"', web.get("/save?url=http://a.example/", **signed_in).text)
+    assert found
+    return found[1]
+
+
 def asked(site: ScriptedSite) -> int:
     return sum(path == "/kept" for _, path, _ in site.log)
 
@@ -64,6 +71,33 @@ def test_the_page_somebody_is_at_is_saved_by_one_more_click_and_never_by_reading
     saved = web.ask("POST", "/save", urlencode({"url": url, "csrf": csrf[1]}), Content_Type=FORM, **uwe)
     assert (saved.status, archive.get(url).body) == (303, PAGE)
     assert "in the archive already" in web.get(f"/save?url={quote(url, safe='')}", **uwe).text
+
+
+def test_what_was_saved_is_said_with_a_link_to_the_new_version(web: WebClient, scripted_site: ScriptedSite) -> None:
+    url, uwe = scripted_site.set("/told", PAGE), session(web, "uwe")
+    form = urlencode({"url": url, "csrf": token(web, uwe)})
+    for said in ("Saved: <a href=", "Looked at just now: it is still <a href="):
+        answer = web.ask("POST", "/save", form, Content_Type=FORM, **uwe)
+        assert answer.headers["location"] == f"/url/{url}?saved.now=1"
+        shown = web.get(answer.headers["location"], **uwe).text
+        assert said in shown
+        assert re.search(rf'href="/web/\d+/{re.escape(url)}">version 0 of ', shown)
+    gone = scripted_site.set("/gone", b"", 404)
+    answer = web.ask("POST", "/save", urlencode({"url": gone, "csrf": token(web, uwe)}), Content_Type=FORM, **uwe)
+    assert "It could not be saved: " in web.get(answer.headers["location"], **uwe).text
+
+
+def test_the_bar_over_an_archived_page_saves_at_once_by_a_code_that_holds_once_and_for_its_reader(
+    web: WebClient, archive: Archive
+) -> None:
+    uwe, gabi = session(web, "uwe"), session(web, "gabi")
+    owner = accounts_of(archive).user("uwe")
+    codes = [session_rows_of(archive).begin(owner.id, "save", int(time.time()), 60) for _ in range(2)]
+    asked = [f"/save?{urlencode({'url': 'http://a.example/', 'code': code})}" for code in (*codes, "guessed")]
+    assert "data-at-once" not in web.get(asked[1], **gabi).text
+    assert "data-at-once" not in web.get(asked[2], **uwe).text, "no other site can have anything saved"
+    assert "data-at-once" in web.get(asked[0], **uwe).text
+    assert "data-at-once" not in web.get(asked[0], **uwe).text, "it is used up"
 
 
 def test_a_page_is_saved_with_its_pictures_or_with_the_pages_it_links_to(

@@ -56,6 +56,6 @@ def test_the_page_shows_the_lag_until_the_index_has_caught_up(recorded: Archive)
     with running(recorded) as web:
         end = time.monotonic() + 300
         while f"{MANY} pages" not in (text := web.get("/search?q=quagga").text):
-            assert "being taken in" in text
+            assert "still being indexed" in text
             assert time.monotonic() < end
-        assert "being taken in" not in web.get("/search?q=quagga").text
+        assert "still being indexed" not in web.get("/search?q=quagga").text

@@ -72,6 +72,45 @@ def test_every_change_of_a_site_has_the_time_at_which_it_was_first_seen(web: Web
     assert {row["url"]: row["time"] for row in told} == {row["url"]: row["time"] for row in found}
 
 
+def test_a_row_of_changes_names_all_that_went_and_came(tmp_path: Path) -> None:
+    """Two at once, the others when they are asked for; what replaced what is told by its words."""
+    url = "http://shop.example/chair"
+    facts = [("Price", "199", "189"), ("Stock", "many", "none"), ("Colour", "red", "blue")]
+    old, new = (
+        b"<title>Chair</title>" + "".join(f"<p>{row[0]} of this chair is {row[at]}</p>" for row in facts).encode()
+        for at in (1, 2)
+    )
+    with Archive(tmp_path / "shop", clock=lambda: at(100)) as opened:
+        opened.record([look(url, at(0), old)])
+        opened.record([look(url, at(40), new + b"<p>New: it can be sent to you.</p>")])
+        with running(opened) as client:
+            (row,) = rows(client, f"/site/shop.example?view=changes&since={rfc3339(at(10))}&as=json")
+            shown = client.get(f"/site/shop.example?view=changes&since={rfc3339(at(10))}").text
+    said = [
+        f"<del>{name} of this chair is {was}</del> <ins>{name} of this chair is {is_}</ins>" for name, was, is_ in facts
+    ]
+    first, others = shown.partition("<summary>and 2 more</summary>")[::2]
+    assert [one in first for one in said] == [True, True, False]
+    assert [one in others for one in said] == [False, False, True]
+    assert "<ins>New: it can be sent to you.</ins>" in others
+    assert "Stock of this chair is many → Stock of this chair is none" in row["details"], "files name them too"
+
+
+def test_changes_of_a_site_come_in_short_pages(tmp_path: Path) -> None:
+    with Archive(tmp_path / "many", clock=lambda: at(100)) as opened:
+        opened.record([look(f"http://many.example/{number}", at(50), text(f"Page {number}")) for number in range(25)])
+        with running(opened) as client:
+            rows(client, f"/site/many.example?view=changes&since={rfc3339(at(10))}&as=json")
+            pages = [
+                client.get(f"/site/many.example?view=changes&since={rfc3339(at(10))}&page={n}").text for n in (1, 2)
+            ]
+    assert [page.count('class="badge appeared"') for page in pages] == [20, 5]
+    assert "page=2#events" in pages[0], "the next page begins where the list does"
+    assert [page.count("<div></div>") for page in pages] == [20, 5], (
+        "a card has no label for details that there are not"
+    )
+
+
 def test_the_pages_of_a_site_stand_with_status_clicks_links_and_size_as_of_any_time(web: WebClient) -> None:
     found = {row["url"]: row for row in rows(web, "/site/a.example?view=pages&hide=none&as=json")}
     news = found[NEWS]

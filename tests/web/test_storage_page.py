@@ -12,6 +12,7 @@ from signed_in import Person
 
 from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of
+from letopis.archive.activity import stored_at_once
 from letopis.web.charts import growth_line
 
 
@@ -79,6 +80,26 @@ def test_sizes_are_told_by_kind_as_servers_called_them(web: WebClient, archive: 
     }  # fmt: skip
     assert rows["images"]["raw_bytes"] == 50
     assert sum(row["contents"] for row in rows.values()) == archive.stats().contents
+
+
+def test_figures_of_storage_see_one_moment_however_much_is_recorded_meanwhile(archive: Archive) -> None:
+    with stored_at_once(archive) as (totals, stored):
+        archive.put("http://a.example/later", b"<p>It came while others were being counted</p>")
+        methods, days = stored.methods(), stored.growth()
+    assert totals.contents == sum(row.contents for row in methods) == sum(day.contents for day in days) == 3
+    assert archive.stats().contents == 4
+
+
+def test_no_two_figures_of_the_page_contradict_each_other_while_pages_are_recorded(
+    web: WebClient, archive: Archive
+) -> None:
+    for number in range(3):
+        page = web.get("/storage", Accept="text/html").text
+        total, *kinds = map(int, re.findall(r"(\d+) distinct contents?", page.partition('id="by-site"')[0]))
+        methods = page.partition('id="methods"')[2].partition("</table>")[0]
+        listed = map(int, re.findall(r'<tr><th scope="row">[^<]*</th><td class="right">(\d+)</td>', methods))
+        assert total == sum(kinds) == sum(listed) >= 3
+        archive.put(f"http://a.example/later/{number}", b"<p>%d</p>" % number * 9)
 
 
 def test_owners_have_the_archive_verified_from_the_page(web: WebClient, archive: Archive) -> None:

@@ -16,8 +16,10 @@ from letopis.archive import Archive
 from letopis.archive.audit import audit_entries
 from letopis.catalog.watches import AlertRow, NewAlert, Watches
 from letopis.model import to_millis
+from letopis.monitor.views import watched_values
 from letopis.monitor.watch import AlertConditionKind, AlertKind, WatchSpec
 from letopis.monitor.watch_list import WatchList
+from letopis.web.charts import value_curve
 from letopis.web.watch_form import ALERT_NAMES, CONDITION_NAMES, form_of_spec, said_in_form
 
 SHOP = "http://shop.example/lamp"
@@ -129,7 +131,7 @@ def test_only_the_owner_and_administrators_change_a_watch_and_the_audit_log_says
         eva.post("/watches/many", url=SHOP, action="tag", tag="mine"),
     ):
         assert answer.status == 403
-        assert "belongs to &#39;uwe&#39;" in answer.text
+        assert "This watch belongs to uwe;" in answer.text
     entry = WatchList(archive).by_id(1)
     assert (entry.watch.every, entry.paused, entry.watch.tag) == (7200.0, False, "")
     assert olga.post("/watches/1", action="save", every="3h").status == 303
@@ -243,3 +245,46 @@ def test_how_often_is_chosen_from_a_list_or_written_beside_it(uwe: Person, archi
         ("Notify", "nobody"),
     ):
         assert f'<span class="name">{name}</span> <span class="soft">{told}</span>' in page
+
+
+def priced(archive: Archive, *prices: str) -> None:
+    for number, price in enumerate(prices):
+        archive.put(SHOP, LAMP.replace("19.90 EUR", price).encode(), at(110 + 1440 * number))
+
+
+def test_a_watched_price_is_drawn_over_time_with_its_table(uwe: Person, archive: Archive) -> None:
+    uwe.post("/watches", url=SHOP, subject="price", css="")
+    priced(archive, "24.90 EUR", "14.90 EUR", "16.39 EUR")
+    page = uwe.get("/watches/1").text
+    shown = unescape(page.partition('id="curve"')[2].partition("</section>")[0])
+    assert "Price over time" in page
+    assert re.findall(r'<dd class="text">([^<]*)</dd>', shown) == [
+        "16.39 EUR",
+        "+10.0\u00a0%",
+        "14.90 EUR",
+        "24.90 EUR",
+    ]
+    assert "lowest 14.90 EUR, highest 24.90 EUR, now 16.39 EUR" in shown
+    assert len(re.findall(r"<polyline", shown)) == 1
+    assert [row for row in re.findall(r"<tr><td.*?</tr>", shown, re.DOTALL) if "24.90 EUR" in row]
+    values = uwe.get("/api/v1/watches/1/values").json()["values"]
+    assert [(row["text"], row["value"]) for row in values][-1] == ("16.39 EUR", 16.39)
+    rows = uwe.get("/watches/1?v.as=json").json()
+    assert [row["text"] for row in rows] == ["16.39 EUR", "14.90 EUR", "24.90 EUR", "19.90 EUR"]
+
+
+def test_versions_in_which_the_price_stays_are_no_new_values_and_a_gap_breaks_the_curve(archive: Archive) -> None:
+    watch = WatchList(archive).add([SHOP], WatchSpec(filters=(("price", "html"),)))[0].watch
+    priced(archive, "19.90 EUR <b>new</b>", "sold out", "17 EUR")
+    seen = watched_values(archive, watch, 500)
+    assert [(one.text, one.value) for one in seen] == [("19.90 EUR", 19.9), ("", None), ("17 EUR", 17.0)]
+    curve = value_curve([(one.time, one.text, one.value) for one in seen], at(110 + 1440 * 4))
+    assert curve is not None
+    assert (len(curve.lines), curve.lowest.value, curve.highest.value) == (2, 17.0, 19.9)
+    assert curve.lines[-1].split()[-1] == "1000.0,100.0"
+    assert value_curve([], at(0)) is None
+
+
+def test_a_watch_of_words_has_no_curve(uwe: Person) -> None:
+    uwe.post("/watches", url=SHOP, subject="part", css="h1")
+    assert 'id="curve"' not in uwe.get("/watches/1").text

@@ -4,12 +4,14 @@ of versions as clients follow it, each from where it stands.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from letopis.archive.archive import Archive
 from letopis.archive.records import CheckDetails, digest_text
-from letopis.catalog import ResourceRow
+from letopis.catalog import CatalogTotals, ResourceRow
 from letopis.catalog.activity import (
     DAY,
     HOUR,
@@ -23,7 +25,9 @@ from letopis.catalog.activity import (
     LatestVersions,
     MethodRow,
     PageRow,
+    StoredContents,
 )
+from letopis.catalog.catalog import count_totals
 from letopis.catalog.schema import partition_tables
 from letopis.catalog.version_log import ChangeClients, HostPages, NewVersion, RecentVersion
 from letopis.lazy import lazy
@@ -53,6 +57,7 @@ __all__ = [
     "PageRow",
     "RecentVersion",
     "ResourceRow",
+    "StoredContents",
     "acknowledge_changes",
     "activity_of",
     "busiest_hosts",
@@ -65,12 +70,20 @@ __all__ = [
     "newest_change",
     "recent_versions",
     "spread_tables",
+    "stored_at_once",
 ]
 
 
 def activity_of(archive: Archive) -> Activity:
     """Counts and lists by day, page and host."""
     return Activity(archive.catalog.database)
+
+
+@contextmanager
+def stored_at_once(archive: Archive) -> Iterator[tuple[CatalogTotals, StoredContents]]:
+    """Totals and what contents take, all of one moment, however much is recorded meanwhile."""
+    with archive.catalog.database.snapshot() as moment:
+        yield count_totals(moment), StoredContents(moment)
 
 
 def latest_versions_of(archive: Archive) -> LatestVersions:

@@ -95,10 +95,17 @@ class RequestPlaces:
         self._heads = heads
         self._references: dict[SentRequest, RequestReference] = {}
         """By requests without the values of their conditions."""
+        self._by_tag: dict[tuple[object, ...], RequestReference] = {}
+        """Of requests whose one condition is a tag at their end, by all that stands before it."""
         self._texts: dict[RequestReference, str] = {}
 
     def request(self, cursor: Cursor, sent: SentRequest, answer: Headers) -> RequestReference:
         """For the check of an answer."""
+        if sent.headers and sent.headers[-1][0] == "If-None-Match":
+            found = self._by_tag.get((sent.headers[:-1], sent.method, sent.http_version, sent.address))
+            if found is not None and sent.headers[-1][1] == header(answer, "etag"):
+                return found
+            return self._place(cursor, sent, answer)
         return self._references.get(sent) or self._place(cursor, sent, answer)
 
     def text(self, reference: RequestReference) -> str:
@@ -119,6 +126,8 @@ class RequestPlaces:
         if reference is None:
             number = self._heads.add(cursor, _record_of(shared))
             reference = self._references[shared] = RequestReference(number, address_code(sent.address))
+        if len(own) == 1 and fields[-1][0] == "If-None-Match":
+            self._by_tag[shared.headers[:-1], sent.method, sent.http_version, sent.address] = reference
         return reference._replace(conditions=tuple(own)) if any(own) else reference
 
     def page(self, cursor: Cursor, url: str, offset: int) -> PageReference:

@@ -11,7 +11,7 @@ what it reaches itself it keeps until a pull brings the page anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from time import thread_time
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -54,7 +54,7 @@ def verdict_between(archive: Archive, old: Version, new: Version, pages: tuple[P
 
 
 class ReplacedText(NamedTuple):
-    """The first text that went and the first that came; empty where there was none."""
+    """A text that went and one that came; empty where there was none."""
 
     removed: str = ""
     added: str = ""
@@ -62,13 +62,50 @@ class ReplacedText(NamedTuple):
 
 def first_texts(found: Change | Check | None) -> ReplacedText:
     """What a verdict, or the check that it was written down with, says first of the texts that went and came."""
-    # A changed block is "added p: its text".
     if found is None:
         return ReplacedText()
+    gone, came = _texts(found)
+    return ReplacedText(next(iter(gone), ""), next(iter(came), ""))
+
+
+def replaced_texts(found: Change | Check | None) -> list[ReplacedText]:
+    """All texts that went and came, as far as they are written down: each that went with what took its place."""
+    return pair_texts(*_texts(found)) if found is not None else []
+
+
+def _texts(found: Change | Check) -> tuple[list[str], list[str]]:
+    # A changed block is "added p: its text".
     blocks = found.blocks if isinstance(found, Check) else with_verdict(NO_DETAILS, found).blocks
     parted = [block.partition(": ") for block in blocks]
-    first = {head.partition(" ")[0]: text for head, _, text in reversed(parted)}
-    return ReplacedText(*(_whole_words(first.get(name, "")) for name in ReplacedText._fields))
+    gone, came = (
+        [_whole_words(text) for head, _, text in parted if head.partition(" ")[0] == name]
+        for name in ReplacedText._fields
+    )
+    return gone, came
+
+
+def pair_texts(gone: Sequence[str], came: Sequence[str]) -> list[ReplacedText]:
+    """By their order where as many came as went, else by the words that both have; the others stand alone."""
+    if len(gone) == len(came):
+        return list(map(ReplacedText, gone, came))
+    left, pairs = list(came), []
+    for text in gone:
+        near = max(left, key=lambda one: _shared_words(text, one), default="")
+        if near and _shared_words(text, near) >= _NEAR:
+            left.remove(near)
+        else:
+            near = ""
+        pairs.append(ReplacedText(text, near))
+    return [*pairs, *(ReplacedText("", text) for text in left)]
+
+
+_NEAR = 1 / 3
+"""Share of words from which on a text is taken for what took the place of another."""
+
+
+def _shared_words(one: str, other: str) -> float:
+    first, second = set(one.split()), set(other.split())
+    return len(first & second) / max(len(first), len(second), 1)
 
 
 def _whole_words(text: str) -> str:

@@ -8,7 +8,7 @@ from itertools import islice, starmap
 
 from letopis.catalog.captures import KeyRange
 from letopis.catalog.contents import unpack_headers
-from letopis.catalog.database import Database
+from letopis.catalog.database import Database, DatabaseSnapshot
 from letopis.catalog.schema import has_table
 from letopis.model import Headers, from_millis
 from letopis.tuples import NamedTuple
@@ -103,10 +103,57 @@ class CopyRow(NamedTuple):
     title: str
 
 
-class Activity:
+class StoredContents:
+    """What the contents take, by method, day, header and host: now, or all of one moment."""
+
+    def __init__(self, reader: Database | DatabaseSnapshot) -> None:
+        self._reader = reader
+
+    def methods(self) -> list[MethodRow]:
+        """Contents by the method that holds them."""
+        rows = self._reader.all(
+            "SELECT method, count(*), sum(raw_bytes), sum(stored_bytes) FROM content GROUP BY method ORDER BY 2 DESC"
+        )
+        return [MethodRow(str(row[0]), int(row[1]), int(row[2]), int(row[3])) for row in rows]
+
+    def growth(self) -> list[GrownDay]:
+        """Contents by the day, in UTC, at which each was first seen."""
+        rows = self._reader.all(
+            f"SELECT t.first / {DAY}, count(*), sum(c.raw_bytes), sum(c.stored_bytes) "
+            "FROM (SELECT content, min(time) AS first FROM version GROUP BY content) t "
+            "JOIN content c ON c.id = t.content GROUP BY 1 ORDER BY 1"
+        )
+        return [GrownDay(*map(int, row)) for row in rows]
+
+    def stored_by_header(self) -> Iterator[tuple[Headers, int, int, int]]:
+        """Headers with how many contents came first with them, their bytes as fetched and as stored."""
+        rows = self._reader.stream(
+            "SELECT h.data, t.contents, t.raw, t.stored FROM (SELECT f.head AS head, count(*) AS contents, "
+            "sum(c.raw_bytes) AS raw, sum(c.stored_bytes) AS stored "
+            "FROM (SELECT content, min(head) AS head FROM version GROUP BY content) f "
+            "JOIN content c ON c.id = f.content GROUP BY f.head) t JOIN head h ON h.id = t.head"
+        )
+        for data, contents, raw, stored in rows:
+            yield unpack_headers(bytes(data)), int(contents), int(raw), int(stored)
+
+    def stored_by_host(self, limit: int) -> list[HostContents]:
+        """Hosts by what their contents take; one that several have counts for each."""
+        rows = self._reader.all(
+            "SELECT h.name, count(*), sum(c.raw_bytes), sum(c.stored_bytes) "
+            "FROM (SELECT DISTINCT r.host AS host, v.content AS content "
+            "FROM version v JOIN resource r ON r.id = v.resource) t "
+            "JOIN host h ON h.id = t.host JOIN content c ON c.id = t.content "
+            "GROUP BY h.name ORDER BY 4 DESC, 1 LIMIT ?",
+            (limit,),
+        )
+        return [HostContents(str(row[0]), *map(int, row[1:])) for row in rows]
+
+
+class Activity(StoredContents):
     """Counts and lists; nothing here reads more than a bounded part of the log, or a host's pages."""
 
     def __init__(self, database: Database) -> None:
+        super().__init__(database)
         self._database = database
 
     def by_day(self, since: int) -> list[DayRow]:
@@ -203,45 +250,6 @@ class Activity:
             (*_keys_of_host(host), host, since, until),
         )
         return [(str(url), int(number), int(count)) for url, number, count in rows]
-
-    def methods(self) -> list[MethodRow]:
-        """Contents by the method that holds them."""
-        rows = self._database.all(
-            "SELECT method, count(*), sum(raw_bytes), sum(stored_bytes) FROM content GROUP BY method ORDER BY 2 DESC"
-        )
-        return [MethodRow(str(row[0]), int(row[1]), int(row[2]), int(row[3])) for row in rows]
-
-    def growth(self) -> list[GrownDay]:
-        """Contents by the day, in UTC, at which each was first seen."""
-        rows = self._database.all(
-            f"SELECT t.first / {DAY}, count(*), sum(c.raw_bytes), sum(c.stored_bytes) "
-            "FROM (SELECT content, min(time) AS first FROM version GROUP BY content) t "
-            "JOIN content c ON c.id = t.content GROUP BY 1 ORDER BY 1"
-        )
-        return [GrownDay(*map(int, row)) for row in rows]
-
-    def stored_by_header(self) -> Iterator[tuple[Headers, int, int, int]]:
-        """Headers with how many contents came first with them, their bytes as fetched and as stored."""
-        rows = self._database.stream(
-            "SELECT h.data, t.contents, t.raw, t.stored FROM (SELECT f.head AS head, count(*) AS contents, "
-            "sum(c.raw_bytes) AS raw, sum(c.stored_bytes) AS stored "
-            "FROM (SELECT content, min(head) AS head FROM version GROUP BY content) f "
-            "JOIN content c ON c.id = f.content GROUP BY f.head) t JOIN head h ON h.id = t.head"
-        )
-        for data, contents, raw, stored in rows:
-            yield unpack_headers(bytes(data)), int(contents), int(raw), int(stored)
-
-    def stored_by_host(self, limit: int) -> list[HostContents]:
-        """Hosts by what their contents take; one that several have counts for each."""
-        rows = self._database.all(
-            "SELECT h.name, count(*), sum(c.raw_bytes), sum(c.stored_bytes) "
-            "FROM (SELECT DISTINCT r.host AS host, v.content AS content "
-            "FROM version v JOIN resource r ON r.id = v.resource) t "
-            "JOIN host h ON h.id = t.host JOIN content c ON c.id = t.content "
-            "GROUP BY h.name ORDER BY 4 DESC, 1 LIMIT ?",
-            (limit,),
-        )
-        return [HostContents(str(row[0]), *map(int, row[1:])) for row in rows]
 
     def busy_hosts(self, limit: int, now: int) -> list[tuple[str, int, int, float, str, int, int]]:
         """Hosts by how often a crawl asked them: name, fetches, failures, delay, address, URLs never seen and due."""

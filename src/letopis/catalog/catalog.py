@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from letopis.catalog.contents import Contents, HeaderRecords, Renderings
-from letopis.catalog.database import Cursor, Database
+from letopis.catalog.database import Cursor, Database, DatabaseSnapshot
 from letopis.catalog.dialect import Dialect, Sqlite
 from letopis.catalog.imported import ImportedRecords
 from letopis.catalog.queues import Queues
@@ -39,7 +39,7 @@ class CatalogTotals(NamedTuple):
     hosts: int
 
 
-def count_totals(database: Database) -> CatalogTotals:
+def count_totals(database: Database | DatabaseSnapshot) -> CatalogTotals:
     """Counted afresh; seconds on very large catalogues."""
     versions = _count(database, "SELECT count(*) FROM version")
     return CatalogTotals(
@@ -55,9 +55,8 @@ def count_totals(database: Database) -> CatalogTotals:
     )
 
 
-def _count(database: Database, question: str) -> int:
-    row = database.one(question)
-    return int(row[0]) if row else 0
+def _count(database: Database | DatabaseSnapshot, question: str) -> int:
+    return int(database.all(question)[0][0])
 
 
 _MOST_REWRITTEN = 64 << 20

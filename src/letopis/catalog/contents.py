@@ -177,7 +177,9 @@ _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _WINDOW_BITS = -12
 _HEADER_PACKER = zlib.compressobj(9, zlib.DEFLATED, _WINDOW_BITS, 5, zdict=_HEADER_DICTIONARY)
 """Has read the dictionary and nothing else: copied for each record."""
+_HEADER_UNPACKER = zlib.decompressobj(_WINDOW_BITS, zdict=_HEADER_DICTIONARY)
 _encode_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+_read_json = json.JSONDecoder().raw_decode
 _CACHED_RECORDS = 10_000
 _RECORDS_AT_ONCE = 250
 
@@ -297,7 +299,8 @@ def _volatile_in_record(data: bytes) -> VolatileFields:
 
 
 def _headers_of_json(text: bytes) -> Headers:
-    return tuple([(name, value) for name, value in json.loads(text.decode("utf-8", "surrogatepass"))])
+    fields, _ = _read_json(text.decode("utf-8", "surrogatepass"))
+    return tuple([(name, value) for name, value in fields])
 
 
 @lru_cache(maxsize=1024)
@@ -338,7 +341,7 @@ def headers_json(headers: Headers) -> bytes:
 def _inflate_record(data: bytes) -> bytes:
     if data.startswith(_ZSTD_MAGIC):
         return zstd.decompress(data, zstd_dict=_zstd_dictionary())
-    return zlib.decompressobj(_WINDOW_BITS, zdict=_HEADER_DICTIONARY).decompress(data)
+    return _HEADER_UNPACKER.copy().decompress(data)
 
 
 @lru_cache(maxsize=1)

@@ -407,7 +407,8 @@ class LastCheck(NamedTuple):
 
 def newest_versions(reader: RowReader, urls: Sequence[str]) -> dict[str, NewestVersion]:
     """What is known of those of many URLs that have a version."""
-    return {row[0]: NewestVersion(*row) for row in _rows_of_urls(reader, _NEWEST_OF_URLS, urls)}
+    new = tuple.__new__  # here and below in half the time that the classes take: every look comes through here
+    return {row[0]: new(NewestVersion, row) for row in _rows_of_urls(reader, _NEWEST_OF_URLS, urls)}
 
 
 def resource_states(reader: RowReader, urls: Sequence[str]) -> dict[str, ResourceState]:
@@ -419,7 +420,7 @@ def _resource_state(row: tuple[Any, ...]) -> ResourceState:
     resource = ResourceRow(row[1], row[0], *row[2:6])
     if row[6] is None:
         return ResourceState(resource, None, b"", 0)
-    return ResourceState(resource, VersionRow(*row[6:15]), bytes(row[15] or b""), row[16] or 0)
+    return ResourceState(resource, tuple.__new__(VersionRow, row[6:15]), bytes(row[15] or b""), row[16] or 0)
 
 
 def last_checks(reader: RowReader, urls: Sequence[str]) -> dict[str, LastCheck]:

@@ -56,9 +56,11 @@ class StoreSettings(SettingsSection):
     same: Literal["skip", "record"] = setting("skip", "a version equal to the newest: skip it, or record it at no cost")
     hot_min: int = setting(1, "newest versions of a document that compact leaves whole at least")
     newest_growth: float = setting(
-        0.0, "share by which a newest version may be larger to be kept in a form that is read faster"
+        0.0, "how much larger, as a share, a newest version may be stored so that it is read faster"
     )
-    chain: int = setting(20, "differences in a row that compact writes at most, 0 for what the bound on reads allows")
+    chain: int = setting(
+        20, "most differences from which compact lets a version be put together, 0 for as many as stay fast to read"
+    )
     level: Literal[0, 1, 2, 3] = setting(
         0, "units of differences: 1 lines and tags, 2 also parts of addresses, 3 also parameters, 0 the smallest"
     )
@@ -164,7 +166,8 @@ class CrawlSettings(SettingsSection):
     delay: float = setting(1.0, "least time between two fetches from one host and from one address", "seconds")
     delay_factor: float = setting(0.0, "pause of this many times the last fetch's duration, 0 for none")
     order: Literal["breadth", "rank"] = setting(
-        "breadth", "which new page of a host comes first: the one nearest to a seed, or the one that links say most for"
+        "breadth",
+        "which new page of a host is fetched first: the one nearest to a seed, or the one that more links lead to",
     )
     new_share: float = setting(0.5, "share of fetches kept for never-seen URLs while any are ready")
     max_per_host: int = setting(0, "most pages of one host, 0 for no limit")
@@ -173,11 +176,11 @@ class CrawlSettings(SettingsSection):
     bandwidth: int = setting(0, "most bytes a second in all, 0 for no limit", "bytes")
     robots: bool = setting(True, "obey robots.txt")
     commit_every: float = setting(1.0, "time between durable commits, twice that for few pages of a fleet", "seconds")
-    schedule_if: str = setting("", "expression that a found URL must not fail to be planned, as depth < 5")
-    fetch_if: str = setting("", "expression that a planned URL must not fail to be fetched")
-    follow_if: str = setting("", "expression that a page must not fail for its links to be followed, as lang == 'cs'")
-    store_if: str = setting("", "expression that a page must not fail for its content to be kept, as bytes < 1mb")
-    revisit_if: str = setting("", "expression that a page must not fail to be visited again")
+    schedule_if: str = setting("", "a found URL is planned unless this is false, such as depth < 5")
+    fetch_if: str = setting("", "a planned URL is fetched unless this is false")
+    follow_if: str = setting("", "links of a page are followed unless this is false, such as lang == 'cs'")
+    store_if: str = setting("", "the content of a page is kept unless this is false, such as bytes < 1mb")
+    revisit_if: str = setting("", "a page is visited again unless this is false")
     keywords: tuple[str, ...] = setting((), "words that a focused crawl is about; pages without them lead nowhere")
     languages: tuple[str, ...] = setting((), "languages that a focused crawl wants")
     max_hosts: int = setting(0, "most hosts that a crawl touches, 0 for no limit")
@@ -229,7 +232,7 @@ class ServeSettings(SettingsSection):
     two_factor: Literal["optional", "owners", "everybody"] = setting(
         "optional", "who must sign in with the code of an app as well; optional: whoever switched that on"
     )
-    work: bool = setting(True, "run watches, crawls and jobs beside the web interface; false: only answer requests")
+    work: bool = setting(True, "run watches, crawls and runs beside the web interface; false: only answer requests")
     hosts: tuple[str, ...] = setting(
         (), "names under which it is reached, beside addresses, localhost and the machine's own name; * for any"
     )
@@ -256,11 +259,11 @@ class JobsSettings(SettingsSection):
     """The queue of questions, and what one of them may use up."""
 
     workers: int = setting(4, "packages that one daemon works for at once, each in a process of its own")
-    queued: int = setting(1000, "most jobs of one user that wait in the queue")
-    run_time: float = setting(3600.0, "longest that a job may run", "seconds")
+    queued: int = setting(1000, "most runs of one user that wait in the queue")
+    run_time: float = setting(3600.0, "longest time that a run may take", "seconds")
     memory: int = setting(2048 * MiB, "most memory of a worker, 0 for no limit", "bytes")
-    max_result: int = setting(64 * MiB, "largest result of a job", "bytes")
-    keep_for: float = setting(30 * DAY, "age after which the cleaner forgets ended jobs, 0 for never", "seconds")
+    max_result: int = setting(64 * MiB, "largest result of a run", "bytes")
+    keep_for: float = setting(30 * DAY, "age after which ended runs are forgotten, 0 for never", "seconds")
     lease: float = setting(60.0, "time without a sign of life after which a worker counts as dead", "seconds")
     refresh_min: float = setting(600.0, "shortest interval of a use-driven refresh", "seconds")
     refresh_max: float = setting(7 * DAY, "longest interval of a use-driven refresh", "seconds")

@@ -20,7 +20,7 @@ from letopis.config.settings import FetchSettings
 from letopis.fetch.content_coding import ACCEPTED
 from letopis.fetch.headers import headers_from_settings, is_sendable_header, merge_headers
 from letopis.lazy import lazy
-from letopis.model.web import Failure, FailureKind, Headers, Hop, Limits, Request, Response
+from letopis.model.web import Failure, FailureKind, Headers, Hop, Limits, Request, Response, header
 
 if TYPE_CHECKING:
     from email import utils as email_utils
@@ -151,7 +151,7 @@ def retry_after(response: Response, now: datetime) -> float | None:
 
     Understands seconds and HTTP dates. Never more than a week.
     """
-    value = response.header("retry-after").strip()
+    value = header(response.headers, "retry-after").strip()
     if not value:
         return None
     if value.isascii() and value.isdigit():
@@ -267,7 +267,9 @@ class Client:
         hop = self._first_hop(request)
         if isinstance(hop, Failure):
             return Response(request.url, request.url, 0, (), b"", self._clock(), failure=hop)
-        response = await self._try(hop, exchange)
+        response = await self._transport.send(hop)
+        if is_transient(response, self._settings):
+            response = await self._tried_again(hop, response, exchange)
         if not (request.follow and redirect_location(response)):
             return response if response.url == request.url else response._replace(url=request.url)
         return await self._follow(request, hop, response, exchange)
@@ -285,41 +287,31 @@ class Client:
         mine = not request.validators_for or request.validators_for == url
         if mine and (request.etag or request.last_modified):
             fields = _with_conditions(fields, request)
+        # By position, in half the time: every request comes through here.
         return Request(
-            url=url,
-            method=method,
-            headers=fields,
-            unchanged_if=request.unchanged_if if mine else (),
-            limits=request.limits,
-            private_ok=request.private_ok,
-            keep_wire=request.keep_wire,
-            keep_partial=request.keep_partial,
-            sink=request.sink,
-            body=request.body if method == request.method else b"",
-        )
+            url, method, fields, "", "", request.unchanged_if if mine else (), request.limits, request.private_ok,
+            True, "", request.keep_wire, request.keep_partial, request.sink,
+            request.body if method == request.method else b"",
+        )  # fmt: skip
 
     def _user_fields(self, request: Request) -> Headers:
         return merge_headers(self._headers, request.headers) if request.headers else self._headers
 
-    async def _try(self, hop: Request, exchange: _Exchange) -> Response:
-        """One hop, tried again while that is worth it and there is time."""
+    async def _tried_again(self, hop: Request, response: Response, exchange: _Exchange) -> Response:
+        """The answer to a hop, which is tried again while that is worth it and there is time."""
         attempt, spent = 0, (0, 0)
-        while True:
-            response = await self._transport.send(hop)
-            if hop.method not in _SAFE_METHODS or not is_transient(response, self._settings):
-                return _with_costs(response, spent) if attempt else response
+        while hop.method in _SAFE_METHODS and is_transient(response, self._settings):
             pause = pause_before_retry(response, attempt, self._settings, self._clock())
             left = exchange.deadline - time.monotonic()
-            if pause is None or pause >= left:
-                return _with_costs(response, spent) if attempt else response
-            waited = await exchange.next_request(hop.url)
-            if waited is None:
-                return _with_costs(response, spent) if attempt else response
+            if pause is None or pause >= left or (waited := await exchange.next_request(hop.url)) is None:
+                break
             spent = (spent[0] + response.wire_bytes, spent[1] + response.sent_bytes)
             attempt += 1
             if pause > waited:
                 await self._sleep(pause - waited)
             hop = hop._replace(limits=hop.limits._replace(total_seconds=max(0.001, left - pause)))
+            response = await self._transport.send(hop)
+        return _with_costs(response, spent) if attempt else response
 
     async def _follow(self, request: Request, hop: Request, response: Response, exchange: _Exchange) -> Response:
         trail = RedirectTrail(request.limits.max_hops)
@@ -338,7 +330,8 @@ class Client:
             spent = (spent[0] + response.wire_bytes, spent[1] + response.sent_bytes)
             fields = without_credentials(fields, response.url, to)
             hop = self._hop(request, to, method_after_redirect(response.status, hop.method), fields)
-            response = await self._try(_in_time(hop, exchange.deadline), exchange)
+            timely = _in_time(hop, exchange.deadline)
+            response = await self._tried_again(timely, await self._transport.send(timely), exchange)
         started = exchange.deadline - request.limits.total_seconds
         whole = response._replace(url=request.url, hops=tuple(hops), seconds=time.monotonic() - started)
         return _with_costs(whole, spent)

@@ -317,7 +317,16 @@ class CurlTransport:
             return Response(request.url, request.url, 0, (), b"", self._clock(), failure=pinned)
         spare = self._spare[request.private_ok]
         line = spare.pop() if spare else self._new_line(guarded=not request.private_ok)
-        code, words = await self._perform(multi, watch, line, request, pinned)
+        try:
+            code, words = await self._start(multi, watch, line, request, pinned)
+        except asyncio.CancelledError:
+            if line.waiter is not None:
+                multi.remove(line.easy)
+            self._drop(line)
+            raise
+        finally:
+            line.waiter = None
+            watch.discard(line.transfer)
         response = self._response(line, code, words)
         line.transfer.release()
         if len(spare) < _MAX_SPARE_HANDLES:
@@ -350,26 +359,20 @@ class CurlTransport:
             self._watch = TransferTimeouts(self._multi.loop, self._expire)
         return self._multi, self._watch
 
-    async def _perform(
+    def _start(
         self, multi: CurlMulti, watch: TransferTimeouts, line: _CurlHandle, request: Request, pinned: str
-    ) -> tuple[int, str]:
+    ) -> TransferWaiter:
+        """Sends a request; what is waited for has libcurl's code and words."""
+        waiter = TransferWaiter(loop=multi.loop)
         try:
             line.prepare(request, pinned)
         except (pycurl.error, UnicodeEncodeError) as error:
-            return pycurl.E_URL_MALFORMAT, str(error)
-        line.waiter = waiter = TransferWaiter(loop=multi.loop)
+            waiter.set_result((pycurl.E_URL_MALFORMAT, str(error)))
+            return waiter
+        line.waiter = waiter
         multi.add(line.easy)
         watch.add(line.transfer)
-        try:
-            return await waiter
-        except asyncio.CancelledError:
-            if line.waiter is not None:
-                multi.remove(line.easy)
-            self._drop(line)
-            raise
-        finally:
-            line.waiter = None
-            watch.discard(line.transfer)
+        return waiter
 
     def _finished(self, easy: pycurl.Curl, code: int, words: str, alone: bool) -> None:
         """Libcurl is done with a handle."""
@@ -394,31 +397,16 @@ class CurlTransport:
         if transfer.cookies and self._jar is not None:
             self._jar.note(transfer.cookies)
         asked, address = transfer.request, easy.getinfo(pycurl.PRIMARY_IP) or ""
+        where = "" if self._settings.proxy else address
+        sent = SentRequest(asked.method, recordable_headers(asked.headers), transfer.http_version, where)
+        # By position, in half the time: every answer comes through here.
         return Response(
-            url=asked.url,
-            final_url=asked.url,
-            status=transfer.status,
-            headers=transfer.headers,
-            body=body,
-            at=transfer.header_at or self._clock(),
-            seconds=time.monotonic() - transfer.started,
-            ip=address,
-            failure=transfer.failure,
-            skipped=transfer.skipped,
-            wire_bytes=transfer.received,
-            warnings=transfer.warnings,
-            http_version=transfer.http_version,
-            wire_body=transfer.wire_body() if asked.keep_wire else b"",
-            sent_bytes=easy.getinfo(pycurl.REQUEST_SIZE),
-            request=None
-            if asked.body
-            else SentRequest(
-                asked.method,
-                recordable_headers(asked.headers),
-                transfer.http_version,
-                "" if self._settings.proxy else address,
-            ),
-        )
+            asked.url, asked.url, transfer.status, transfer.headers, body, transfer.header_at or self._clock(),
+            time.monotonic() - transfer.started, address, (), transfer.failure, transfer.skipped,
+            transfer.header_bytes + transfer.body_bytes, transfer.warnings, transfer.http_version,
+            transfer.wire_body() if asked.keep_wire else b"", easy.getinfo(pycurl.REQUEST_SIZE), None, None,
+            None if asked.body else sent,
+        )  # fmt: skip
 
     async def _pinned(self, url: str) -> str | Failure:
         """Where a proxy has to connect to: it gets the address that was judged here, and looks no name up."""

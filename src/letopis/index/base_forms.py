@@ -19,8 +19,11 @@ from letopis.errors import SettingError
 from letopis.index.page_text import nfc
 from letopis.index.word_endings import (
     BASE_ENDINGS,
-    FEMININE_ENDINGS,
+    CLOSED_WORDS,
+    DERIVED_ENDINGS,
     FORM_ENDINGS,
+    INFINITIVE_ENDINGS,
+    NOUN_BEGINNINGS,
     PARTICIPLE_ENDINGS,
     REFLEXIVE_ENDINGS,
     VERB_ENDINGS,
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from letopis.index.hunspell import HunspellDictionary
 
 _MAX_CACHED_FORMS = 500_000
-_METHOD = "affixes and dictionaries agree; endings 4"
+_METHOD = "affixes and dictionaries agree; endings 5"
 """Part of the signature; another one when sources are used in another way."""
 _SHORTEST_STEM = 3
 """Letters before an ending that is replaced."""
@@ -122,13 +125,15 @@ class BaseForms:
 
     def _lemma(self, form: str, language: str) -> str:
         """What the dictionary says, corrected by endings."""
+        if form in (closed := CLOSED_WORDS.get(language, {})):
+            return closed[form]
         base = self._replaced(form, language, FORM_ENDINGS.get(language, ())) or self.listed(form, language)
         if base is None:
             base = _tidy(self._source().lemmatize(form, language))
-        if form.removeprefix(base) in (feminine := FEMININE_ENDINGS.get(language, ())):
-            base += feminine[0]
-        elif base.endswith(VERB_ENDINGS.get(language, ())):
+        if base.endswith(VERB_ENDINGS.get(language, ())):
             base = _verbal_base(form, base, language)
+        else:
+            base = _derived_base(form, base, language)
         return self._replaced(base, language, BASE_ENDINGS.get(language, ())) or base
 
     def listed(self, form: str, language: str) -> str | None:
@@ -138,11 +143,29 @@ class BaseForms:
         # A noun without an ending is rather itself than the imperative of a verb: Besuch, besuchen.
         if noun and (not found or found == f"{form}en" or (found == f"{form}n" and not form.endswith("e"))):
             found = noun
+        if found and form.endswith(INFINITIVE_ENDINGS.get(language, ())) and found.endswith(VERB_ENDINGS[language]):
+            found = form
         return None if found is None else _tidy(found)
 
     def is_settled(self, form: str) -> bool:
         """Whether people said what its base form is."""
         return form in self._settled
+
+    def noun_base(self, form: str, language: str) -> str | None:
+        """The base form of the noun that a form is as well, of a language that tells nouns by their capitals."""
+        noun = self._source().listed(form.capitalize(), language) if language in _CAPITAL_NOUNS else None
+        return _tidy(noun) if noun and noun[0].isupper() else None
+
+    def is_closed(self, form: str, language: str) -> bool:
+        """Whether endings say nothing about a form: of a closed class, or a noun that looks like a participle."""
+        if form in CLOSED_WORDS.get(language, {}):
+            return True
+        start = NOUN_BEGINNINGS.get(language)
+        if start is None or not form.startswith(start) or not self.of(language)[form].startswith(start):
+            return False
+        noun = self.noun_base(form, language) or ""
+        # A participle that became a noun ends as adjectives do: der Gesandte.
+        return noun.startswith(start) and not noun.endswith(("e", "er"))
 
     def _replaced(self, word: str, language: str, endings: EndingPairs) -> str | None:
         for ending, other in endings:
@@ -179,12 +202,26 @@ def _verbal_base(form: str, verb: str, language: str) -> str:
     """The verb to which a form belongs; participles and reflexive verbs are words of their own, listed or not."""
     for ending, other in PARTICIPLE_ENDINGS.get(language, ()):
         stem = form.removesuffix(ending)
-        if _SHORTEST_STEM <= len(stem) < len(form):
+        if _SHORTEST_STEM <= len(stem) < len(form) and _is_participle(stem + other, verb, language):
             return stem + other
     reflexive = REFLEXIVE_ENDINGS.get(language, ())
     if form.endswith(reflexive) and not verb.endswith(reflexive):
         return verb + ("сь" if verb.endswith("ти") else "ся")
     return verb
+
+
+def _derived_base(form: str, base: str, language: str) -> str:
+    """The base form of a word that is made of another, where the dictionary names the other: *hodinka*, *hodina*."""
+    for derived, mark, endings in DERIVED_ENDINGS.get(language, ()):
+        ending = next((ending for ending in endings if form.endswith(ending)), None)
+        if ending and len(form) - len(ending) >= _SHORTEST_STEM and mark not in base[-3:]:
+            return form.removesuffix(ending) + derived
+    return base
+
+
+def _is_participle(base: str, verb: str, language: str) -> bool:
+    """German ones are the verb with one letter more: passend, but not verwende."""
+    return language != "de" or verb.endswith(base[:-1])
 
 
 def _tidy(base: str) -> str:

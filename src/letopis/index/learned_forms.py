@@ -24,6 +24,7 @@ from letopis.binary import atomic_file, make_private_folder
 from letopis.errors import NotReady
 from letopis.index.base_forms import BaseForms
 from letopis.index.form_tables import LemmaTable, write_lemma_table
+from letopis.index.word_endings import SELDOM_ENDINGS, EndingPairs
 from letopis.tuples import NamedTuple
 
 FEWEST_WORDS = 500
@@ -35,6 +36,8 @@ _PRIOR, _PRIOR_WEIGHT = 0.15, 4.0
 """What two words with a common beginning are taken to share until pairs of endings say otherwise, and its weight."""
 _ENOUGH_KNOWN, _ENOUGH_UNKNOWN = 0.7, 0.5
 """Shares from which on a word that the dictionary knows, or does not know, belongs to a further base form."""
+_MANY_FORMS = 3
+"""Forms of a participle from which on it is a word of its own."""
 _FORMAT = 1
 _STALE_SHARE = 5
 """One new version in so many makes the tables anew."""
@@ -52,10 +55,11 @@ class LearnedFormsMark(NamedTuple):
 
 
 class KnownForm(NamedTuple):
-    """The base form of a word, and whether a dictionary lists it."""
+    """The base form of a word, whether a dictionary lists it, and whether endings say nothing about it."""
 
     base: str
     listed: bool
+    closed: bool = False
 
 
 class FormLearner:
@@ -75,11 +79,13 @@ class FormLearner:
     def further_bases(self) -> Iterator[tuple[str, list[str]]]:
         """Words with the base forms that they belong to beside their own."""
         for word, form in self._words.items():
+            if form.closed:
+                continue
             enough = _ENOUGH_KNOWN if form.listed else _ENOUGH_UNKNOWN
             shares: defaultdict[str, list[float]] = defaultdict(list)
             for stem, ending, other in self._neighbours(word):
                 base = self._words[stem + other].base
-                if base != form.base:
+                if base != form.base and not self._words[stem + other].closed:
                     shares[base].append(self._share(stem, *sorted((ending, other))))
             found = sorted(base for base, all_of in shares.items() if sum(all_of) >= enough * len(all_of))
             if found:
@@ -126,10 +132,32 @@ def learn_forms(vocabulary: Mapping[str, Counter[str]], bases: BaseForms) -> dic
     found: defaultdict[str, set[str]] = defaultdict(set)
     for language in bases.languages:
         words = _known_forms(vocabulary.get(language, Counter()), language, bases)
-        if len(words) >= FEWEST_WORDS:
-            for word, further in FormLearner(words).further_bases():
-                found[word].update(further)
-    return dict(found)
+        nouns = {word: noun for word in words if (noun := bases.noun_base(word, language))}
+        plurals = [noun for word, noun in nouns.items() if word == _plural(word, noun)]
+        # A noun with a plural in -er has no other: buche is of buchen alone.
+        verbal = {noun + tail for noun in plurals for tail in ("e", "en")}
+        learned = FormLearner(words).further_bases() if len(words) >= FEWEST_WORDS else ()
+        for word, further in (*learned, *_other_readings(words, nouns, SELDOM_ENDINGS.get(language, ()))):
+            found[word].update(base for base in further if word not in verbal or not word.startswith(base))
+    return {word: further for word, further in found.items() if further}
+
+
+def _plural(word: str, noun: str) -> str:
+    """The plural in -er of a noun, its vowel as it stands in a word: Bild, Bilder; Buch, Bücher."""
+    return f"{word[: len(noun)]}er" if len(word) == len(noun) + 2 else ""
+
+
+def _other_readings(
+    words: Mapping[str, KnownForm], nouns: Mapping[str, str], participles: EndingPairs
+) -> Iterator[tuple[str, list[str]]]:
+    """What words are beside their base form: a noun; a participle that is seldom met, of its verb."""
+    forms = Counter(form.base for form in words.values())
+    for word, (base, _, closed) in words.items():
+        if not closed and nouns.get(word, base) not in (base, word):
+            yield word, [nouns[word]]
+        if word.startswith(base) and forms[base] < _MANY_FORMS:
+            verbs = [base.removesuffix(ending) + other for ending, other in participles if base.endswith(ending)]
+            yield word, verbs[:1]
 
 
 def _known_forms(counted: Counter[str], language: str, bases: BaseForms) -> dict[str, KnownForm]:
@@ -139,7 +167,10 @@ def _known_forms(counted: Counter[str], language: str, bases: BaseForms) -> dict
         if len(word) >= _SHORTEST_WORD and word.isalpha() and not bases.is_settled(word)
     )  # fmt: skip
     chosen = [word for word, _ in zip(usable, range(MOST_WORDS), strict=False)]
-    return {word: KnownForm(table[word], bases.listed(word, language) is not None) for word in sorted(chosen)}
+    return {
+        word: KnownForm(table[word], bases.listed(word, language) is not None, bases.is_closed(word, language))
+        for word in sorted(chosen)
+    }
 
 
 class LearnedForms:

@@ -21,6 +21,7 @@ def _instead(pairs: dict[str, str], further: str) -> EndingPairs:
     return tuple((ending + tail, base) for ending, base in pairs.items() for tail in tails)
 
 
+_GERMAN_ADJECTIVE = "e en em er es"
 _CZECH_ADJECTIVE = "ý á é ého ému ém ým ých ými"
 _CZECH_VERB = "t l la lo li ly"
 _RUSSIAN_ADJECTIVE = "ая ее ое ие ые его ого ему ому ей ой ую им ым их ых ими ыми ем ом ий ый"
@@ -47,10 +48,15 @@ FORM_ENDINGS: dict[str, EndingPairs] = {
         *_each("анн янн енн ем им", _RUSSIAN_ADJECTIVE, "ый"),
     ),
     "pl": (("owi", ""),),
+    "de": _instead({"iert": "ieren"}, _GERMAN_ADJECTIVE),
 }
 """Ending of a form, ending of its base form; goes before what the dictionary says of the form."""
 
-VERB_ENDINGS: dict[str, tuple[str, ...]] = {"cs": ("t", "ci"), "ru": ("ть", "ти", "чь", "ться", "тись", "чься")}
+VERB_ENDINGS: dict[str, tuple[str, ...]] = {
+    "cs": (*(f"{letter}t" for letter in "aáeěiíuýcsz"), "ci"),
+    "ru": ("ть", "ти", "чь", "ться", "тись", "чься"),
+    "de": ("en", "ern", "eln"),
+}
 """By what base forms of verbs are told."""
 
 PARTICIPLE_ENDINGS: dict[str, EndingPairs] = {
@@ -68,11 +74,24 @@ PARTICIPLE_ENDINGS: dict[str, EndingPairs] = {
         *_each("ан ян ен ён", "а о ы", "ный"),
         *(pair for pair in _each("ем им", _RUSSIAN_ADJECTIVE, "ый") if pair[0] not in ("ем", "им", "имая", "имей")),
     ),
+    "de": _each("end ernd elnd", f"{_GERMAN_ADJECTIVE} ste sten stem ster stes", ""),
 }
 """Ending of a form that the dictionary takes for one of a verb, ending of the participle: a word of its own."""
 
-FEMININE_ENDINGS: dict[str, tuple[str, ...]] = {"cs": ("ka", "ky", "ku", "kou", "kám", "kách", "kami")}
-"""What makes a woman's name of a man's, the first of them in its base form: a word of its own."""
+INFINITIVE_ENDINGS: dict[str, tuple[str, ...]] = {
+    "cs": (*(f"{letter}at" for letter in "bdhklmprstv"), "et", "ět", "out", "ct", "st", "zt")
+}
+"""Endings that nothing but infinitives have among the forms of verbs: each is its own base form, whatever its pair."""
+
+DERIVED_ENDINGS: dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]] = {
+    "cs": (
+        # Women's names and small things: kandidátka, hodinka.
+        ("ka", "k", ("ka", "ky", "ku", "kou", "kám", "kách", "kami")),
+        ("ník", "ník", ("níka", "níku", "níkovi", "níkem", "níci", "níky", "níků", "níkům", "nících")),
+        ("ovat", "uj", ("uji", "uje", "uješ", "ujeme", "ujete", "ují", "uju", "ujou")),
+    )
+}
+"""Of words that are made of others, so words of their own: ending of the base, what the others lack, all endings."""
 
 REFLEXIVE_ENDINGS: dict[str, tuple[str, ...]] = {"ru": ("ся", "сь")}
 """Endings of reflexive verbs, which are words of their own."""
@@ -92,6 +111,19 @@ BASE_ENDINGS: dict[str, EndingPairs] = {
         ("ający", "ać"), ("ący", "ić"), ("ący", "yć"), ("ący", "ć"), ("ęty", "ąć"), ("ęcie", "ąć"), ("ty", "ć"),
         ("cie", "ć"), ("cie", "ty"), ("le", "ły"),
     ),
-    "de": (("ernd", "ern"), ("elnd", "eln"), ("end", "en")),
 }  # fmt: skip
 """Ending of one base form, ending of another under which it is found."""
+
+SELDOM_ENDINGS: dict[str, EndingPairs] = {"de": (("ernd", "ern"), ("elnd", "eln"), ("end", "en"))}
+"""Ending of a participle, ending of its verb: what an archive hardly inflects is no adjective yet, but the verb's."""
+
+CLOSED_WORDS: dict[str, dict[str, str]] = {
+    # Words that point: der erste, and der erstere, which is no comparison of it.
+    "de": {
+        stem + tail: f"{stem}e" for stem in ("erst", "erster", "letzt", "letzter") for tail in _GERMAN_ADJECTIVE.split()
+    }
+}
+"""Base forms of words whose classes are closed: no ending says anything about them."""
+
+NOUN_BEGINNINGS: dict[str, str] = {"de": "ge"}
+"""What nouns and participles both begin with: Gesetz, gesetzt. A noun of that kind has no forms of a verb."""

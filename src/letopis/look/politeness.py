@@ -95,10 +95,9 @@ def is_refused(response: Response) -> bool:
 
 def fetch_result(response: Response, crawl_delay: float | None, now: datetime) -> FetchResult:
     """What an answer means for the pauses of its host, which it has just left."""
-    wait = retry_after(response, now) or 0.0
     return FetchResult(
-        to_millis(now), response.seconds, response.status, response.ip, wait, response.wire_bytes, crawl_delay,
-        not is_refused(response),
+        to_millis(now), response.seconds, response.status, response.ip, retry_after(response, now) or 0.0,
+        response.wire_bytes, crawl_delay, response.failure is None or not is_refused(response),
     )  # fmt: skip
 
 
@@ -216,8 +215,7 @@ class PolitenessBook:
             return 0
 
         def take(slot: Slot, address: Slot | None) -> int:
-            wait = self._wait(slot, address, gap, now)
-            if wait:
+            if not self._is_free(slot, address, gap, now) and (wait := self._wait(slot, address, gap, now)):
                 if self._crawls and slot.retry > now:
                     self._keep_away(slot, gap, now)
                 elif slot.claimed <= now or slot.claimant == self._slots.token:
@@ -233,14 +231,16 @@ class PolitenessBook:
         crawl_delay, now = result.crawl_delay or 0.0, result.finished
         if self._closed or (self._crawls and not self._gap(crawl_delay) and not self._is_trouble(host, result)):
             return
+        special = crawl_delay or result.retry_after or self._politeness.delay_factor
 
         def note(slot: Slot, address: Slot | None) -> None:
-            self._leave(slot)
+            if slot.busy == self._slots.token:
+                slot.busy = 0
             if not result.asked:
                 return
             failures = slot.failures = failures_in_a_row(slot.failures, result)
             slot.asked = now
-            ready = now + host_pause(self._politeness, crawl_delay, 0, result)
+            ready = now + (host_pause(self._politeness, crawl_delay, 0, result) if special else self._delay)
             slot.ready = ready if ready > slot.ready else slot.ready
             slot.retry = now + host_pause(self._politeness, crawl_delay, failures, result) if failures else 0
             if address is not None:
@@ -278,6 +278,17 @@ class PolitenessBook:
 
     def _gap(self, crawl_delay: float) -> int:
         return max(self._delay, round(min(crawl_delay, _LONGEST_CRAWL_DELAY) * 1000)) if crawl_delay else self._delay
+
+    def _is_free(self, slot: Slot, address: Slot | None, gap: int, now: int) -> bool:
+        """Whether nothing at all speaks against asking now, which most looks find; False where `_wait` has to tell."""
+        if slot.ready > now or slot.retry > now or slot.claimed > now or slot.asked + gap > now:
+            return False
+        if (slot.busy and slot.busy != self._slots.token) or (slot.spacing > gap and slot.spaced > now):
+            return False
+        if address is None:
+            return True
+        free = address.ready <= now and address.retry <= now and address.asked + self._ip_delay <= now
+        return free and (address.spacing <= self._ip_delay or address.spaced <= now)
 
     def _wait(self, slot: Slot, address: Slot | None, gap: int, now: int) -> int:
         slots = self._slots

@@ -20,7 +20,14 @@ from letopis.archive.page_memory import PageMemory, RecordExtension, in_one_tran
 from letopis.errors import Damaged, NotFound
 from letopis.fetch.client import BetweenRequests
 from letopis.lazy import lazy
-from letopis.look.known import KnownVersion, header_change, header_suffices, known_versions, wrong_digest_fields
+from letopis.look.known import (
+    KnownVersion,
+    header_change,
+    header_suffices,
+    known_versions,
+    validators_of,
+    wrong_digest_fields,
+)
 from letopis.look.politeness import FetchResult, PolitenessBook, fetch_result, is_refused
 from letopis.look.resources import PageResources, RecentResources, load_requisites
 from letopis.model import (
@@ -174,11 +181,13 @@ class Visitor:
     ) -> Observation:
         """A whole look; NoTurn when its turn does not come in time. Writes nothing. `host` is that of the URL."""
         robots = await self.robots_of(url, options) if self._robots is not None else None
-        refusal = self.refusal(url, robots)
-        if refusal is not None:
+        if robots is not None and (refusal := self.refusal(url, robots)) is not None:
             return self.judge(refusal, known, options)
         host = host or host_of(url)
-        await self.turn(host, robots, patience)
+        if robots is not None:
+            await self.turn(host, robots, patience)
+        elif wait := self._book.begin(host, "", 0.0, self._now()):
+            await self._wait_for_turn(host, "", 0.0, wait, patience)
         answer = await self.ask(url, known, options, robots, patience, host)
         return self.judge(answer.response, known, options)
 
@@ -254,13 +263,18 @@ class Visitor:
         """Asks in the turn of the URL's host, which is over then; whoever asks judges the answer."""
         exchange = _Exchange(self, host or host_of(url), patience)
         try:
-            response = await self._exchange(url, known, options, exchange)
+            if options.browser or (options.head and known is not None):
+                response = await self._exchange(url, known, options, exchange)
+            else:
+                response = await self._client.fetch(_request(url, known, options), exchange.next_request)
         except BaseException:
             self.cut_off(exchange.host)
             raise
         crawl_delay = robots.crawl_delay if robots is not None else None
         result = fetch_result(response, crawl_delay, self._archive.clock())
         self._book.end(exchange.host, result)
+        if response.warnings and not options.browser and (wrong := wrong_digest_fields(response)):
+            self._memory.distrust(host_of(response.url), wrong)
         if options.browser or options.requisites:
             response = await self._with_resources(response, options)
             loaded = response.loaded.resources if response.loaded is not None else ()
@@ -321,21 +335,18 @@ class Visitor:
     async def _exchange(
         self, url: str, known: KnownVersion | None, options: LookOptions, exchange: _Exchange
     ) -> Response:
-        if options.browser:
+        """Asks for a page that a browser shows, or for its header first."""
+        if options.browser or known is None:
             # Asked for without conditions: scripts may show news on a document that stays the same.
             return await self._client.fetch(_request(url, None, options), exchange.next_request)
-        if options.head and known is not None:
-            header = await self._client.fetch(_request(url, known, options, "HEAD"), exchange.next_request)
-            if header_suffices(header, known):
-                # Nothing was downloaded: the newest version stands for the body.
-                return header._replace(skipped=header.status < 300)
-            if await exchange.next_request(url) is None:
-                failure = Failure(FailureKind.TIMEOUT, "the host is left alone for now; its page was not asked for")
-                return header._replace(failure=failure)
-        response = await self._client.fetch(_request(url, known, options), exchange.next_request)
-        if response.warnings and (wrong := wrong_digest_fields(response)):
-            self._memory.distrust(host_of(response.url), wrong)
-        return response
+        header = await self._client.fetch(_request(url, known, options, "HEAD"), exchange.next_request)
+        if header_suffices(header, known):
+            # Nothing was downloaded: the newest version stands for the body.
+            return header._replace(skipped=header.status < 300)
+        if await exchange.next_request(url) is None:
+            failure = Failure(FailureKind.TIMEOUT, "the host is left alone for now; its page was not asked for")
+            return header._replace(failure=failure)
+        return await self._client.fetch(_request(url, known, options), exchange.next_request)
 
     def judge(self, response: Response, known: KnownVersion | None, options: LookOptions) -> Observation:
         """What an answer means, given what was known; of a whole page each resource is judged as well."""
@@ -464,19 +475,9 @@ def _redirect_page(response: Response) -> Page:
 def _request(url: str, known: KnownVersion | None, options: LookOptions, method: str = "GET") -> Request:
     limits = options.limits._replace(max_bytes=2**40) if options.force else options.limits
     if known is None:
-        return Request(
-            url, method, options.headers, limits=limits, private_ok=options.private_ok, follow=options.follow
-        )
-    validators = known.validators
+        return Request(url, method, options.headers, "", "", (), limits, options.private_ok, options.follow)
+    etag, last_modified, _, digests = validators_of(known.headers)
     return Request(
-        url,
-        method=method,
-        headers=options.headers,
-        limits=limits,
-        private_ok=options.private_ok,
-        follow=options.follow,
-        etag=validators.etag,
-        last_modified=validators.last_modified,
-        unchanged_if=known.unchanged_if() if validators.digests else (),
-        validators_for=known.final_url,
-    )
+        url, method, options.headers, etag, last_modified, known.unchanged_if() if digests else (), limits,
+        options.private_ok, options.follow, known.final_url,
+    )  # fmt: skip

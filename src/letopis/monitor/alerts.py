@@ -59,6 +59,8 @@ class WatchDifference(NamedTuple):
     reason: str = ""
     number: int | None = None
     """That of the newest version."""
+    since: datetime | None = None
+    """When that version was first seen."""
 
 
 class WatchHistory(NamedTuple):
@@ -198,7 +200,9 @@ def _interests(watch: Watch, change: WatchDifference) -> bool:
 def _changed(watch: Watch, history: WatchHistory, change: WatchDifference) -> Alert:
     came = len(change.added)
     lines = f"{came} {'line' if came == 1 else 'lines'} added, {len(change.removed)} removed"
-    when = history.checks[-1].checked_at if history.checks else history.now
+    checked = history.checks[-1].checked_at if history.checks else history.now
+    # Somebody else may have seen the version after the check that is judged: nobody is told of it before it was there.
+    when = max(checked, change.since or checked)
     said = f"{watch.url} has changed: {lines}"
     return Alert(AlertKind.CHANGED, when, said, change.text, change.score, change.reason, change.number)
 

@@ -196,11 +196,13 @@ class Checker:
                         continue
                     left = deadline - clock()
                     patience = whole if left >= whole.seconds else whole._replace(seconds=left)
-                    async with lock:
-                        try:
-                            found[url] = await self._visitor.look(url, known.get(url), looking, patience, host)
-                        except NoTurn as error:
-                            found[url] = error
+                    await lock.acquire()
+                    try:
+                        found[url] = await self._visitor.look(url, known.get(url), looking, patience, host)
+                    except NoTurn as error:
+                        found[url] = error
+                    finally:
+                        lock.release()
 
         await asyncio.gather(*(work() for _ in range(min(len(hosts), settings.monitor.concurrency))))
 

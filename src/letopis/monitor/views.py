@@ -22,10 +22,10 @@ from letopis.model import Change, Check, Outcome, Page, Version, rfc3339
 from letopis.model.page import SAME_TEXT
 from letopis.monitor.alerts import WatchDifference
 from letopis.monitor.checker import Checker, CheckOptions
-from letopis.monitor.watch import Watch, parse_filters
+from letopis.monitor.watch import Watch, WatchedValue, first_number, parse_filters
 from letopis.tuples import NamedTuple
 
-_MOST_TEXT = 20_000
+_MOST_TEXT, _LONGEST_VALUE = 20_000, 200
 _MOST_LINES = 2_000
 _CHOOSING_FILTERS = (
     FilterKind.CSS, FilterKind.XPATH, FilterKind.JSONPATH, FilterKind.INCLUDE, FilterKind.PRICE, FilterKind.STOCK
@@ -62,14 +62,14 @@ def watch_difference(archive: Archive, watch: Watch, old: int, new: int, checks:
     try:
         before = archive.answers.by_id(old)
     except UnknownVersion:  # retention has dropped it: there was a change, but nobody can show it
-        return WatchDifference(True, number=after.number)
+        return WatchDifference(True, number=after.number, since=after.time)
     if before.body == after.body:
         return WatchDifference(False)
     filters = parse_filters(watch.filters)
     try:
         first, second = filtered_version(before, filters), filtered_version(after, filters)
     except UsageError as error:  # the page is no longer what the filter was written for
-        return WatchDifference(True, text=str(error), number=after.number)
+        return WatchDifference(True, text=str(error), number=after.number, since=after.time)
     pair = (before, first), (after, second)
     change = filtered_verdict(archive, pair, filters)
     by_bytes = archive.settings.change.count == "bytes" and (not filters or first.text != second.text)
@@ -77,6 +77,21 @@ def watch_difference(archive: Archive, watch: Watch, old: int, new: int, checks:
 
 
 _FilteredPair = tuple[tuple[Version, FilteredVersion], tuple[Version, FilteredVersion]]
+
+
+def watched_values(archive: Archive, watch: Watch, limit: int) -> list[WatchedValue]:
+    """What a watch saw in the newest versions of its page that are kept, oldest first; each text as long as it held."""
+    filters = parse_filters(watch.filters)
+    found: list[WatchedValue] = []
+    for known in archive.versions(watch.url)[-limit:]:
+        try:
+            text = " ".join(filtered_version(archive.get(watch.url, version=known.number), filters).text.split())
+        except NotFound:
+            continue  # retention dropped it meanwhile
+        if not found or found[-1].text != text[:_LONGEST_VALUE]:
+            kept = text[:_LONGEST_VALUE]
+            found.append(WatchedValue(known.time, known.number, kept, first_number(kept)))
+    return found
 
 
 def filtered_verdict(archive: Archive, pair: _FilteredPair, filters: Sequence[ContentFilter]) -> Change:
@@ -115,7 +130,7 @@ def _shown_difference(counts: bool, change: Change, pair: _FilteredPair) -> Watc
     text = unified_diff(old[1].text + "\n", new[1].text + "\n", _version_name(old[0]), _version_name(new[0]))
     return WatchDifference(
         counts, added[:_MOST_LINES], removed[:_MOST_LINES], _share(before, after), text[:_MOST_TEXT], change.score,
-        change.reason, new[0].number,
+        change.reason, new[0].number, new[0].time,
     )  # fmt: skip
 
 

@@ -117,6 +117,15 @@ def first_number(text: str) -> float | None:
     return float(re.sub(r"[.,]", "", digits))
 
 
+class WatchedValue(NamedTuple):
+    """What a watch saw from a time on: the text behind its filters, and the first number in it, where it has one."""
+
+    time: datetime
+    version: int
+    text: str
+    value: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class AlertCondition:
     """One demand on a difference: a text in it (case aside), the least share of the page in per cent, or a bound

@@ -1,4 +1,6 @@
-"""Alerts of watches and saved searches, the notifications that were sent of them, and tests of their targets."""
+"""Alerts of watches and saved searches, the notifications that were sent of them, tests of their targets, and the
+values that watches saw.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from letopis.archive import OWN, READ, WRITE
 from letopis.archive.watches import AlertRow, DeliveryRow
 from letopis.errors import NotReady, UsageError
 from letopis.fetch import Origin, private_ok
+from letopis.lazy import lazy
 from letopis.model import from_millis
 from letopis.monitor.notifications import TestSource, send_test, shown_target
+from letopis.monitor.watch import WatchedValue
 from letopis.monitor.watch_list import WatchList
 from letopis.operations.answers import Rows
 from letopis.operations.context import Context
@@ -21,6 +26,11 @@ from letopis.operations.parameters import Parameters, parameter
 from letopis.operations.saved_searches import OneSavedSearch, SavedQuestion, own_search
 from letopis.operations.watches import WatchedUrls, refuse_others
 from letopis.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from letopis.monitor import views
+else:
+    views = lazy("letopis.monitor.views")
 
 
 class AlertsQuery(Parameters):
@@ -193,3 +203,19 @@ def _tested(context: Context, sources: Sequence[_AlertSource]) -> Rows[TestedTar
     return Rows(
         rows, faults=[NotReady(f"a test notification of {row.url} did not arrive: {row.error}") for row in failed]
     )
+
+
+class ValuesQuery(Parameters):
+    """Which watch, and how far back."""
+
+    id: int = parameter("Number of the watch.", argument=True, at_least=1, at_most=2**62)
+    limit: int = parameter("Most versions that are looked at, the newest.", default=500, at_least=1, at_most=10_000)
+
+
+@operation(
+    "watch_values", right=READ, verb="watch values", route=("GET", "/watches/{id}/values"), listed="values",
+    creates=False, errors=(404,), examples=("letopis watch values 1", "letopis watch values 1 --json"),
+)  # fmt: skip
+def watch_values(context: Context, asked: ValuesQuery) -> Rows[WatchedValue]:
+    """List what a watch saw over time, oldest first: each text behind its filters, such as a price, and its number."""
+    return Rows(views.watched_values(context.archive, WatchList(context.archive).by_id(asked.id).watch, asked.limit))

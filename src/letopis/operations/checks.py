@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import islice, takewhile
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from letopis.archive import READ, WRITE, Archive
@@ -109,17 +108,17 @@ class CheckResult(NamedTuple):
     muted: tuple[str, ...]
 
 
-_fields_of_check = attrgetter(*CheckResult._fields)
-_REDIRECTS, _HEADERS = (CheckResult._fields.index(name) for name in ("redirects", "headers"))
-
-
 def check_result(check: Check) -> CheckResult:
     """A check as it is shown."""
-    values = list(_fields_of_check(check))
-    if check.redirects:
-        values[_REDIRECTS] = tuple([FollowedRedirect(hop.url, hop.status, hop.location) for hop in check.redirects])
-    values[_HEADERS] = shown_headers(check)
-    return CheckResult._make(values)
+    (
+        url, final_url, checked_at, available, status, outcome, version, digest, length, content_type, hops, error,
+        warnings, _, meaningful, score, blocks, cached, news, failure, reason, muted,
+    ) = check  # fmt: skip
+    redirects = tuple([FollowedRedirect(hop.url, hop.status, hop.location) for hop in hops]) if hops else ()
+    return CheckResult(
+        url, final_url, checked_at, available, status, outcome, version, digest, length, content_type, redirects, error,
+        warnings, meaningful, score, blocks, cached, news, failure, shown_headers(check), check.verdict, reason, muted,
+    )  # fmt: skip
 
 
 def shown_headers(check: Check) -> tuple[HeaderField, ...]:

@@ -24,7 +24,7 @@ from letopis.index.site_maps import site_map as map_of
 from letopis.index.url_table import UNKNOWN
 from letopis.index.xslt import run_xslt
 from letopis.lazy import np
-from letopis.model import to_millis
+from letopis.model import Change, to_millis
 from letopis.model.printing import counted
 from letopis.monitor import CheckOptions
 from letopis.operations.answers import Document, Rows
@@ -176,16 +176,18 @@ def with_changed_texts(
 ) -> Iterator[SiteEvent]:
     """The events with the texts that went and came on pages that changed: what a comparison of both times shows."""
     for event in events:
-        yield _with_texts(archive, event, first, last) if event.event in ("changed", "renamed") else event
+        change = change_of_event(archive, event, first, last)
+        yield event._replace(**first_texts(change)._asdict(), verdict=change.verdict) if change else event
 
 
-def _with_texts(archive: Archive, event: SiteEvent, first: datetime, last: datetime) -> SiteEvent:
-    """As it is where one of the two versions is not here, or the page had another address then."""
+def change_of_event(archive: Archive, event: SiteEvent, first: datetime, last: datetime) -> Change | None:
+    """What is said of both versions of a page that changed; None where one is not here or had another address."""
+    if event.event not in ("changed", "renamed"):
+        return None
     try:
-        change = verdict_between(archive, archive.get(event.url, at=first), archive.get(event.url, at=last))
+        return verdict_between(archive, archive.get(event.url, at=first), archive.get(event.url, at=last))
     except LetopisError:
-        return event
-    return event._replace(**first_texts(change)._asdict(), verdict=change.verdict)
+        return None
 
 
 class LinksQuery(Parameters):

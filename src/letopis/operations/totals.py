@@ -14,13 +14,16 @@ from letopis.archive.activity import (
     HostContents,
     LoggedChange,
     MethodRow,
+    StoredContents,
     acknowledge_changes,
     activity_of,
     catalogue_bytes,
     change_position,
     changes_since,
     spread_tables,
+    stored_at_once,
 )
+from letopis.archive.archive import indexed_links
 from letopis.archive.audit import DAYS_KEPT, use_by_day
 from letopis.archive.edited_settings import edited_settings_of
 from letopis.binary import disk_usage
@@ -28,7 +31,7 @@ from letopis.config import Settings, SettingSource, settings_table
 from letopis.config.editable import is_editable, pending_value
 from letopis.config.settings import setting_value
 from letopis.errors import NotFound, UsageError
-from letopis.model import from_millis, header
+from letopis.model import Stats, from_millis, header
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context, LocalContext
 from letopis.operations.indexes import link_index
@@ -142,20 +145,12 @@ class StorageOverview(NamedTuple):
     free_bytes: int | None
     disk_bytes: int | None
 
-    @property
-    def room(self) -> DiskRoom | None:
-        """The room of the disk, where it is told."""
-        return (
-            None if self.free_bytes is None or self.disk_bytes is None else DiskRoom(self.free_bytes, self.disk_bytes)
-        )
-
 
 @operation("storage", right=READ, route=("GET", "/storage"))
 def storage(context: Context, asked: WholeArchive) -> Value[StorageOverview]:
     """Show what takes space: the parts of the archive on disk, and how contents are compressed."""
     archive = context.archive
-    usage = shutil.disk_usage(archive.folder) if context.may(OWN) else None
-    free, total = (None, None) if usage is None else (usage.free, usage.total)
+    free, total = disk_room(context) or (None, None)
     return Value(StorageOverview(_storage_parts(archive), tuple(activity_of(archive).methods()), free, total))
 
 
@@ -171,8 +166,11 @@ class GrowthRow(NamedTuple):
 @operation("storage_growth", right=READ, route=("GET", "/storage/growth"), listed="days")
 def storage_growth(context: Context, asked: WholeArchive) -> Rows[GrowthRow]:
     """List how the archive grew, by the days (UTC) at which contents were first seen."""
-    found = activity_of(context.archive).growth()
-    return Rows([GrowthRow(from_millis(row.day * DAY).date().isoformat(), *row[1:]) for row in found])
+    return Rows(_growth(activity_of(context.archive)))
+
+
+def _growth(stored: StoredContents) -> list[GrowthRow]:
+    return [GrowthRow(from_millis(row.day * DAY).date().isoformat(), *row[1:]) for row in stored.growth()]
 
 
 class SitesQuery(Parameters):
@@ -216,12 +214,43 @@ def storage_kinds(context: Context, asked: WholeArchive) -> Rows[KindContents]:
 
     A content counts once, as what its server first called it.
     """
+    return Rows(_kinds(activity_of(context.archive)))
+
+
+def _kinds(stored: StoredContents) -> list[KindContents]:
     found: dict[ContentKind, list[int]] = {}
-    for headers, *figures in activity_of(context.archive).stored_by_header():
+    for headers, *figures in stored.stored_by_header():
         kind = content_kind(header(headers, "content-type"))
         found[kind] = [one + other for one, other in zip(found.get(kind, (0, 0, 0)), figures, strict=True)]
     rows = [KindContents(kind, *sums) for kind, sums in found.items()]
-    return Rows(sorted(rows, key=lambda row: (-row.stored_bytes, row.kind)))
+    return sorted(rows, key=lambda row: (-row.stored_bytes, row.kind))
+
+
+class StorageFigures(NamedTuple):
+    """All that the page about storage counts, of one moment: no two of its figures contradict each other."""
+
+    totals: Stats
+    parts: tuple[StoragePart, ...]
+    methods: list[MethodRow]
+    growth: list[GrowthRow]
+    kinds: list[KindContents]
+    sites: list[HostContents]
+
+
+def storage_figures(archive: Archive, sites: int) -> StorageFigures:
+    """The figures, with at most so many sites."""
+    with stored_at_once(archive) as (counted, stored):
+        parts, largest = _storage_parts(archive), stored.stored_by_host(sites)
+        packs, catalogue, index = (part.bytes for part in parts)
+        links = indexed_links(archive.folder)
+        totals = Stats(**counted._asdict(), links=links, pack_bytes=packs, catalog_bytes=catalogue, index_bytes=index)
+        return StorageFigures(totals, parts, stored.methods(), _growth(stored), _kinds(stored), largest)
+
+
+def disk_room(context: Context) -> DiskRoom | None:
+    """The room of the disk that holds the archive, for owners."""
+    usage = shutil.disk_usage(context.archive.folder) if context.may(OWN) else None
+    return usage and DiskRoom(usage.free, usage.total)
 
 
 class DiskRoom(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from itertools import islice
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +26,7 @@ from letopis.archive.accounts import (
     projects_of,
     second_factors_of,
 )
-from letopis.archive.verdicts import first_texts
+from letopis.archive.verdicts import replaced_texts
 from letopis.archive.watches import WatchedPage, watched_pages
 from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model import from_millis
@@ -34,7 +35,7 @@ from letopis.operations import Operation, bind, invitations, projects, two_facto
 from letopis.operations import accounts as operations
 from letopis.operations.two_factor import TwoFactorSecret, shown_secret
 from letopis.tuples import NamedTuple
-from letopis.web.audit_names import AUDIT_NAMES, audit_page
+from letopis.web.audit_names import AUDIT_NAMES, audited_things
 from letopis.web.cache import page_cache_of
 from letopis.web.languages import LANGUAGE_COOKIE, LANGUAGES, translatable
 from letopis.web.login import exact_form_of
@@ -126,7 +127,7 @@ def _accounts_page(request: Request, notice: AccountNotice) -> Response:
         recovery_left=factors.left(person.id) if person else 0,
         invitations=list(invitations.list_invitations(context, everything)) if owner else [],
         now=context.moment(), roles=list(ROLES), scopes=list(SCOPES), few=_FEW,
-        audit_names=AUDIT_NAMES, audit_page=audit_page, **shown,
+        audit_names=AUDIT_NAMES, things=partial(audited_things, context), **shown,
     )  # fmt: skip
 
 
@@ -172,7 +173,7 @@ def _latest(archive: Archive, project: Project) -> list[SimpleNamespace]:
     """The latest versions of its pages, the newest first, each with the check that brought it."""
     found, checks = latest_of_project(archive, project, _LATEST), archive.answers.checks_of_versions
     return [
-        SimpleNamespace(**{**one._asdict(), "time": from_millis(one.time)}, **first_texts(check)._asdict())
+        SimpleNamespace(**{**one._asdict(), "time": from_millis(one.time)}, texts=replaced_texts(check))
         for one in found
         for check in [checks(one.url, [one.number]).get(one.number)]
     ]

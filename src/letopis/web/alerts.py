@@ -13,12 +13,12 @@ from fastapi.responses import RedirectResponse
 from letopis.api.door import context_of
 from letopis.archive import Archive
 from letopis.archive.activity import activity_of, find_page
-from letopis.archive.verdicts import first_texts
+from letopis.archive.verdicts import ReplacedText, pair_texts, replaced_texts
 from letopis.model import to_millis
 from letopis.operations import alerts
 from letopis.operations.saved_searches import SavedSearchesQuery, saved_list
 from letopis.tuples import NamedTuple
-from letopis.web.alert_words import alert_words
+from letopis.web.engine_words import alert_words
 from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
 from letopis.web.login import local_path
@@ -45,8 +45,7 @@ class AlertLine(NamedTuple):
 
     alert: alerts.AlertDetails
     title: str = ""
-    removed: str = ""
-    added: str = ""
+    texts: Sequence[ReplacedText] = ()
     unread: bool = False
 
     def __getattr__(self, name: str) -> Any:
@@ -74,14 +73,14 @@ def _line(one: alerts.AlertDetails) -> AlertLine:
     """Of a change with what the filters of the watch let through."""
     difference = one.difference.splitlines() if one.kind == "changed" else []
     gone, came = (
-        next((line[1:].strip() for line in difference if line[:1] == sign and line[:3] != sign * 3), "")
+        [line[1:].strip() for line in difference if line[:1] == sign and line[:3] != sign * 3 and line[1:].strip()]
         for sign in ("-", "+")
     )
-    return AlertLine(one, removed=gone, added=came)
+    return AlertLine(one, texts=pair_texts(gone, came))
 
 
 def with_texts(archive: Archive, lines: Sequence[AlertLine]) -> list[AlertLine]:
-    """The same with the titles of their pages and the first text that came and went."""
+    """The same with the titles of their pages and the texts that went and came."""
     return [_with_text(archive, line) for line in lines]
 
 
@@ -91,9 +90,9 @@ def _with_text(archive: Archive, line: AlertLine) -> AlertLine:
         return line
     line = line._replace(title=activity_of(archive).title(row.id))
     found = None
-    if line.version and line.kind == "changed" and not (line.removed or line.added):
+    if line.version and line.kind == "changed" and not line.texts:
         found = archive.answers.checks_of_versions(line.url, [line.version]).get(line.version)
-    return line._replace(**first_texts(found)._asdict()) if found else line
+    return line._replace(texts=replaced_texts(found)) if found else line
 
 
 def _with_marks(request: Request, lines: Sequence[AlertLine]) -> list[AlertLine]:

@@ -1,8 +1,19 @@
-"""What people call the actions of the audit log; one that is not named here has its own name."""
+"""What people call the actions of the audit log and what they were done to; what is not named here has its own name."""
 
 from __future__ import annotations
 
-from letopis.web.languages import translatable
+from collections.abc import Callable
+from urllib.parse import quote
+
+from letopis.archive.jobs import JobQueue
+from letopis.archive.watches import saved_searches_of
+from letopis.errors import NotFound
+from letopis.monitor.watch_list import WatchList
+from letopis.operations import Context
+from letopis.operations.job_rows import requester_of
+from letopis.tuples import NamedTuple
+from letopis.web.languages import translatable, translate
+from letopis.web.pages import bare_url, url_in_path
 
 AUDIT_NAMES = {
     "compacted": translatable("compacted"),
@@ -52,14 +63,57 @@ AUDIT_NAMES = {
     "words locked": translatable("words locked"),
     "words released": translatable("words released"),
 }
-_PLACES = {"watch": "/watches/", "saved search": "/saved/", "run": "/jobs/", "job": "/jobs/"}
-"""Where the pages of what an action was done to lie, by the first words of the action."""
 
 
-def audit_page(action: str, subject: str) -> str:
-    """The address of the page of what an action was done to: a watch, a run, a page; empty where it has none."""
-    if subject.startswith(("http://", "https://")) and " " not in subject:
-        return f"/url/{subject}"
-    if not (subject.isascii() and subject.isdigit()) or action.endswith(("removed", "deleted")):
-        return ""
-    return next((f"{place}{subject}" for words, place in _PLACES.items() if action.startswith(words)), "")
+class AuditedThing(NamedTuple):
+    """What an action was done to: its name, and the address of its page, empty where it has none any more."""
+
+    name: str
+    page: str = ""
+
+
+def audited_things(context: Context, action: str, subject: str) -> list[AuditedThing]:
+    """What a line of the log is about, by name: watches, saved searches and runs are logged by their numbers."""
+    words = subject.replace(",", " ").split()
+    kind = next((one for one in _NUMBERED if action.startswith(one)), "")
+    if kind and words and all(word.isascii() and word.isdigit() and len(word) < 19 for word in words):
+        return [_numbered(context, kind, int(word)) for word in words]
+    if words and all(word.startswith(("http://", "https://")) for word in words):
+        return [AuditedThing(bare_url(word), f"/url/{url_in_path(word)}") for word in words]
+    if action.startswith("setting ") and words:
+        return [AuditedThing(subject, f"/settings?q={quote(words[0])}")]
+    if action.startswith("project ") and len(words) == 1 and not action.endswith("removed"):
+        return [AuditedThing(subject, f"/projects/{quote(subject)}")]
+    return [AuditedThing(subject)] if subject else []
+
+
+def _numbered(context: Context, kind: str, number: int) -> AuditedThing:
+    place, gone, name = _NUMBERED[kind]
+    try:
+        return AuditedThing(name(context, number) or translate(gone, number=number), f"{place}{number}")
+    except NotFound:
+        return AuditedThing(translate("{thing}, no longer there", thing=translate(gone, number=number)))
+
+
+def _watch_name(context: Context, number: int) -> str:
+    watch = WatchList(context.archive).by_id(number).watch
+    return bare_url(watch.url) + (f" · {watch.name}" if watch.name else "")
+
+
+def _search_name(context: Context, number: int) -> str:
+    return saved_searches_of(context.archive).by_id(number).name
+
+
+def _run_name(context: Context, number: int) -> str:
+    return JobQueue(context.archive).show(number, requester_of(context)).name
+
+
+_SAID_HERE = translatable("{thing}, no longer there")
+_RUN = ("/jobs/", translatable("run {number}"), _run_name)
+_NUMBERED: dict[str, tuple[str, str, Callable[[Context, int], str]]] = {
+    "watch ": ("/watches/", translatable("watch {number}"), _watch_name),
+    "saved search ": ("/saved/", translatable("saved search {number}"), _search_name),
+    "run ": _RUN,
+    "job ": _RUN,
+}
+"""Where the pages of what is logged by its number lie, what it is called without a name, and where that is found."""

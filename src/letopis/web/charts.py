@@ -327,3 +327,58 @@ def changes_by_hour(rows: Iterable[HourRow]) -> ChangesByHour:
     chosen = sorted(totals, key=lambda name: (-totals[name], name))[:MOST_SECTIONS]
     shown = [SiteSection(name, totals[name], [counts[name, hour] for hour in range(HOURS)]) for name in chosen]
     return ChangesByHour(shown, len(totals), totals.total())
+
+
+class CurveStep(NamedTuple):
+    """A value as long as it held, in a drawing of 1000 by 100; `change` is the share by which it is another one."""
+
+    time: datetime
+    text: str
+    value: float
+    change: float | None
+    x: float
+    width: float
+    y: float
+
+
+class ValueCurve(NamedTuple):
+    """A value over time: its steps, their outlines, which break where there was none, and what stands out."""
+
+    steps: list[CurveStep]
+    lines: list[str]
+    lowest: CurveStep
+    highest: CurveStep
+    end: datetime
+
+    @property
+    def last(self) -> CurveStep:
+        """The newest value."""
+        return self.steps[-1]
+
+    @property
+    def since_first(self) -> float | None:
+        """The share by which the newest value differs from the first one."""
+        first = self.steps[0].value
+        return self.last.value / first - 1 if first else None
+
+
+def value_curve(seen: Sequence[tuple[datetime, str, float | None]], now: datetime) -> ValueCurve | None:
+    """The curve of texts with numbers, oldest first, each of which held until the next; None without any number."""
+    known = [value for _, _, value in seen if value is not None]
+    if not known:
+        return None
+    start, end = seen[0][0], max(now, seen[-1][0])
+    whole, low, high = max((end - start).total_seconds(), 1.0), min(known), max(known)
+    steps: list[CurveStep] = []
+    lines: list[list[str]] = [[]]
+    for (time, text, value), until in zip(seen, [one[0] for one in seen[1:]] + [end], strict=True):
+        if value is None:
+            lines.append([])
+            continue
+        x, right = (round(1000 * (moment - start).total_seconds() / whole, 1) for moment in (time, until))
+        y = round(100 * (high - value) / (high - low), 1) if high > low else 50.0
+        before = steps[-1].value if steps else 0.0
+        steps.append(CurveStep(time, text, value, value / before - 1 if before else None, x, round(right - x, 1), y))
+        lines[-1] += [f"{x},{y}", f"{right},{y}"]
+    lowest, highest = min(steps, key=lambda one: one.value), max(steps, key=lambda one: one.value)
+    return ValueCurve(steps, [" ".join(line) for line in lines if line], lowest, highest, end)

@@ -251,12 +251,13 @@ def comparison(request: Request) -> Response:
     pair, watch = _version_pair(context, asked, chosen_time(request)), _filtering_watch(context, asked.url, chosen)
     sides = _sides_of(context, pair, watch.filters if watch is not None and chosen else ())
     pictures = _pictures(context, pair)
+    title = (diff_side(pair.new) if sides.filters else sides.new).page.title
     if view == _FRAME:
         return _framed(sides.old, sides.new, origin_of(request.scope))
     now = context.moment()
     seen_now = bool(chosen) and pair.after is None and mark_seen(request, context, asked.url)
     return render_page(
-        request, "compare.html", url=asked.url, host=host_of(asked.url), title=sides.new.page.title, pair=pair,
+        request, "compare.html", url=asked.url, host=host_of(asked.url), title=title, pair=pair,
         view=view, views={name: label for name, label in COMPARE_VIEWS.items() if name != "pictures" or any(pictures)},
         tab=_WHOLE.get(view, view), pictures=pictures, first_change=FIRST_CHANGE, verdict=sides.verdict,
         watch=watch, filtered=chosen if sides.filters else "", may_write=principal_of(request).may(WRITE),

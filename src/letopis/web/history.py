@@ -43,7 +43,8 @@ PLAN_STATES = (
     translatable("it was not there and is given up"),
 )
 """What `explain_visit` says of a page, for the translations."""
-_OWN = ("at", "alert", *table_names("v"), *table_names("c"), *table_names("in"), *table_names("out"))
+_SAVED_NOW = "saved.now"
+_OWN = ("at", "alert", _SAVED_NOW, *table_names("v"), *table_names("c"), *table_names("in"), *table_names("out"))
 _CHOICES = 200
 _SIZE = 25
 VERSION_COLUMNS = (
@@ -127,6 +128,7 @@ def resource(request: Request) -> Response:
         choices=newest[::-1][:_CHOICES], checks=listed.with_part(whole_lines), checked=answers.count_checks(asked.url),
         newest=newest[-1] if newest else None, then=_version_at(newest, at), at=at,
         bar=time_bar(request, at, ((version.time, 1) for version in newest), now), saved=_saved(newest), links=links,
+        saved_now=bool(asked.own.get(_SAVED_NOW)),
     )  # fmt: skip
 
 

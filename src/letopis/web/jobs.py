@@ -10,10 +10,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from datetime import UTC, datetime
-from itertools import islice
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, get_args
+from datetime import datetime
+from typing import Any, get_args
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -21,11 +19,12 @@ from fastapi.responses import RedirectResponse, StreamingResponse
 
 from letopis.api.door import context_of, document_response
 from letopis.api.requests import http_status_of
+from letopis.archive.index_facts import knows_site
 from letopis.archive.jobs import claims_of
 from letopis.errors import LetopisError, NotFound, UsageError, shell_words
 from letopis.jobs.documents import read_xml
 from letopis.jobs.packages import stylesheet_names
-from letopis.model import as_moment, to_millis
+from letopis.model import to_millis
 from letopis.model.rights import OWN, WRITE
 from letopis.operations import Context, Document, Rows, Value, bind
 from letopis.operations import jobs as operations
@@ -37,12 +36,9 @@ from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
 from letopis.urls import site
 from letopis.web.languages import language_of, translatable, translate, use_language
-from letopis.web.pages import OUTCOME_NAMES, PageRoute, environment, form_of, render_page
-from letopis.web.run_steps import step_words
-from letopis.web.tables import TableColumn, TableView, first_download, make_table, table_download
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element
+from letopis.web.pages import FAILURE_NAMES, NO_ANSWER, OUTCOME_NAMES, PageRoute, environment, form_of, render_page
+from letopis.web.run_steps import VALUE_NAMES, failure_words, run_results, run_title, step_words
+from letopis.web.tables import TableColumn, first_download, make_table, table_download
 
 router = APIRouter(route_class=PageRoute)
 
@@ -91,7 +87,7 @@ class JobLine(NamedTuple):
 
 
 def _line(context: Context, job: Job) -> JobLine:
-    took = format_span((job.finished - job.started).total_seconds()) if job.started and job.finished else ""
+    took = format_span(round((job.finished - job.started).total_seconds(), 1)) if job.started and job.finished else ""
     may = context.may(WRITE) and requester_of(context).may_change(job.owner)
     actions = tuple(one for one in _ACTIONS[job.state] if may or (one == "refresh" and context.may(WRITE)))
     return JobLine(
@@ -198,7 +194,7 @@ async def _progress(request: Request, run: int | None) -> AsyncIterator[str]:
         state.listeners -= 1
 
 
-environment.filters["step"] = step_words
+environment.filters |= {"step": step_words, "run_title": run_title}
 
 
 def _open_jobs(request: Request, run: int | None) -> str:
@@ -216,10 +212,15 @@ def _open_jobs_in_words(context: Context, run: int | None) -> str:
         if one["id"] == run:
             log = _bytes(operations.job_log(context, operations.JobNumber(id=one["id"]))).decode("utf-8", "replace")
             looks = looks_of(log)
-            one["looks"] = [look._asdict() | {"failed": look.failed} for look in looks[:_LAST_LOOKS]]
+            one["looks"] = [_told(look) for look in looks[:_LAST_LOOKS]]
             one["outcomes"] = _counted(looks)
             one["called"] = {name: translate(called) for name, called in OUTCOME_NAMES.items()}
     return json.dumps(found)
+
+
+def _told(look: LoggedLook) -> dict[str, str | bool]:
+    status = look.status if look.number else translate(FAILURE_NAMES.get(look.status, NO_ANSWER))
+    return look._asdict() | {"status": status, "failed": look.failed}
 
 
 _LOOK_LINE = re.compile(
@@ -233,6 +234,11 @@ class LoggedLook(NamedTuple):
     status: str
     outcome: str
     url: str
+
+    @property
+    def number(self) -> int:
+        """The status of the answer; 0 for none."""
+        return int(self.status) if self.status.isdigit() else 0
 
     @property
     def failed(self) -> bool:
@@ -300,86 +306,18 @@ def show(request: Request, number: str, xslt: str = "") -> Response:
     log = operations.job_log(context, wanted)
     looks = looks_of(_bytes(log).decode("utf-8", "replace"))
     result = operations.job_result(context, operations.ResultQuery(id=job.id)) if plain else None
-    tables = _tables(request, result) if result is not None else {}
-    return first_download({f"run-{job.id}-{step}": one for step, one in tables.items()}) or render_page(
-        request, "job.html", line=_line(context, job), behind=_behind(context, job),
+    results = run_results(request, _bytes(result)) if result is not None else []
+    tables = {f"run-{job.id}-{one.step}": one.table for one in results if one.table is not None}
+    place = _site(text)
+    return first_download(tables) or render_page(
+        request, "job.html", line=_line(context, job), behind=_behind(context, job), failure=failure_words(job),
         result=_cut(result) if result is not None else "", styles=styles, style=xslt if xslt in styles else "",
-        log=_cut(log), text=_cut(operations.job_query(context, wanted)), results=tables,
-        outcomes=_counted(looks), site=_site(text), looks=looks[:_LAST_LOOKS],
+        log=_cut(log), text=_cut(operations.job_query(context, wanted)), results=results, site=place,
+        called=VALUE_NAMES, known=bool(place) and knows_site(context.archive, place), outcomes=_counted(looks),
+        looks=looks[:_LAST_LOOKS],
         failures=[look for look in looks if look.failed][:_MOST_FAILURES],
         files=list(operations.list_job_files(context, wanted)),
     )  # fmt: skip
-
-
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", re.ASCII)
-_FIELD_NAMES = {
-    "url": translatable("Page"),
-    "title": translatable("Title"),
-    "status": translatable("Status"),
-    "lang": translatable("Language"),
-    "bytes": translatable("Size"),
-    "type": translatable("Kind"),
-    "images": translatable("Images"),
-    "time": translatable("When"),
-    "source": translatable("Found on"),
-    "target": translatable("Leads to"),
-    "text": translatable("Text of the link"),
-    "since": translatable("Since"),
-    "issues": translatable("Issues"),
-    "depth": translatable("Clicks"),
-    "description": translatable("Description"),
-    "rank": translatable("Rank"),
-}
-"""What people call the fields of results; one that is not named here has its own name."""
-_MOST_RESULT_ROWS = 10_000
-_MOST_COLUMNS = 10
-
-
-def _tables(request: Request, document: Document) -> dict[str, TableView]:
-    """The steps of a result whose rows are a table; what is too large to be read here is shown as text."""
-    try:
-        root = read_xml(_bytes(document), "the result")
-    except UsageError:
-        return {}
-    found = {}
-    for number, step in enumerate(root, 1):
-        table = _table(request, step, f"t{number}") if len(step) else None
-        if table is not None:
-            found[f"{step.tag}" if f"{step.tag}" not in found else f"{step.tag}-{number}"] = table
-    return found
-
-
-def _table(request: Request, step: _Element, key: str) -> TableView | None:
-    """The rows of a step, those of a tree in their order; None where rows hold more than attributes and such rows."""
-    tags = {row.tag for row in step}
-    rows = list(islice((row for row in step.iterdescendants() if row.tag in tags), _MOST_RESULT_ROWS))
-    if any(child.tag not in tags for row in rows for child in row) or not any(row.attrib for row in rows):
-        return None
-    names = list(dict.fromkeys(str(name) for row in rows for name in row.attrib))[:_MOST_COLUMNS]
-    cells = [{name: _cell(str(row.get(name, ""))) for name in names} for row in rows]
-    columns = [
-        TableColumn(name, _FIELD_NAMES.get(name, name), _kind(name, [row[name] for row in cells])) for name in names
-    ]
-    return make_table(request, columns, [SimpleNamespace(**row) for row in cells], key)
-
-
-def _cell(text: str) -> str | int | float | datetime:
-    """Numbers as numbers and times as times, so that they are sorted and written as such."""
-    if _TIME.fullmatch(text):
-        return as_moment(text, datetime.now(UTC))
-    if re.fullmatch(r"-?\d{1,15}", text, re.ASCII):
-        return int(text)
-    return float(text) if re.fullmatch(r"-?\d{1,15}\.\d{1,15}", text, re.ASCII) else text
-
-
-def _kind(name: str, values: list[str | int | float | datetime]) -> str:
-    known = [value for value in values if value != ""]
-    if known and all(isinstance(value, datetime) for value in known):
-        return "time"
-    if name == "bytes" and all(isinstance(value, int) for value in known):
-        return "size"
-    pages = all(value == "" or str(value).startswith(("http://", "https://")) for value in values)
-    return "page" if pages else "text"
 
 
 def _bytes(document: Document) -> bytes:

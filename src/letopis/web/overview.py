@@ -28,17 +28,17 @@ from letopis.operations.alerts import AlertsQuery, watch_alerts
 from letopis.operations.checks import CheckCommand, check
 from letopis.operations.setting_changes import ResetSettingCommand, SetSettingCommand, reset_setting, set_setting
 from letopis.operations.totals import (
+    GrowthRow,
     SettingRow,
     SitesQuery,
     UsageQuery,
     WholeArchive,
-    storage_growth,
-    storage_kinds,
+    disk_room,
+    storage_figures,
     storage_sites,
     usage,
 )
 from letopis.operations.totals import settings as list_settings
-from letopis.operations.totals import storage as take_stock
 from letopis.operations.upkeep import DoctorFinding, WholeInstallation, doctor
 from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
@@ -175,7 +175,7 @@ def _save(request: Request, form: dict[str, str]) -> Response:
             raise fault
     if back:
         return RedirectResponse(f"{local_path(back)}{'&' if '?' in back else '?'}checked={quote(url)}#checked", 303)
-    return RedirectResponse(f"/url/{url_in_path(parse_user_url(url))}", 303)
+    return RedirectResponse(f"/url/{url_in_path(parse_user_url(url))}?saved.now=1", 303)
 
 
 def _known_address(archive: Archive, text: str) -> str | None:
@@ -218,24 +218,18 @@ _KIND_NAMES = {
 
 @storage_router.get("/storage")
 def storage(request: Request, archive: ArchiveDep) -> Response:
-    """Raw and stored sizes, packs, methods, retention."""
+    """Raw and stored sizes, packs, methods, retention: counted at one moment, while crawls go on."""
     known, context = page_cache_of(request), context_of(request)
-    # What owners are told is kept apart from what others are.
-    found = known.soon(("storage", context.may(OWN)), 30, lambda: take_stock(context, WholeArchive()).value)
+    found = known.soon("storage", 30, lambda: storage_figures(archive, _LARGEST))
     return render_page(
-        request, "storage.html", stats=known.soon("stats", 10, archive.stats), methods=found.methods if found else None,
-        folders=found.parts if found else (), purposes=_PARTS, keep=archive.settings.store,
-        fetch=archive.settings.fetch, serve=archive.settings.serve, room=found and found.room,
-        growth=known.soon("growth", 300, lambda: _growth(context)),
-        sites=known.soon("stored sites", 300, lambda: list(storage_sites(context, SitesQuery(limit=_LARGEST)))),
-        kinds=known.soon("stored kinds", 300, lambda: list(storage_kinds(context, WholeArchive()))),
-        kind_names=_KIND_NAMES,
+        request, "storage.html", stats=found.totals if found else known.soon("stats", 10, archive.stats), found=found,
+        purposes=_PARTS, keep=archive.settings.store, fetch=archive.settings.fetch, serve=archive.settings.serve,
+        room=disk_room(context), growth=found and _growth(found.growth), kind_names=_KIND_NAMES,
         health=known.soon("health", 60, partial(_health, context)) if context.may(OWN) else None,
     )  # fmt: skip
 
 
-def _growth(context: Context) -> StorageGrowth:
-    rows = list(storage_growth(context, WholeArchive()))
+def _growth(rows: list[GrowthRow]) -> StorageGrowth:
     ends = (rows[0].day, rows[-1].day) if rows else ("", "")
     line = growth_line([(row.day, row.stored_bytes) for row in rows])
     return StorageGrowth(line, *ends, sum(row.stored_bytes for row in rows))

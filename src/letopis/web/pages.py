@@ -26,6 +26,7 @@ from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model import rfc3339, stamp14
 from letopis.replay.addresses import embedded_url, path_after
 from letopis.schedule.policies import format_span
+from letopis.web.engine_words import error_words, finding_words, full_sentence
 from letopis.web.languages import (
     LANGUAGES,
     current_language,
@@ -123,12 +124,6 @@ def local_url(url: str, site: str) -> str:
     return text.removeprefix(site) if text.startswith(f"{site}/") else text
 
 
-def sentence(message: str) -> str:
-    """A message with a capital at its start, unless that is an address, and a full stop at its end."""
-    first = message.partition(" ")[0]
-    return f"{message if '://' in first else message[:1].upper() + message[1:]}."
-
-
 environment = Environment(
     loader=FileSystemLoader(_HERE / "templates"),
     autoescape=select_autoescape(default=True, default_for_string=True),
@@ -149,7 +144,9 @@ environment.filters |= {
     "inside": url_in_path,
     "bare": bare_url,
     "local": local_url,
-    "sentence": sentence,
+    "sentence": full_sentence,
+    "said": error_words,
+    "finding": finding_words,
     "span": format_span,
     "rfc3339": rfc3339,
     "stamp": stamp14,
@@ -163,7 +160,24 @@ OUTCOME_NAMES = {
     "refused": translatable("not asked"),
 }
 """One word for each outcome of a look, in every list and while it happens."""
+FAILURE_NAMES = {
+    "dns": translatable("no such host"),
+    "connect": translatable("no connection"),
+    "tls": translatable("certificate refused"),
+    "timeout": translatable("no answer in time"),
+    "reset": translatable("connection cut"),
+    "too-large": translatable("too large"),
+    "redirect-loop": translatable("redirect in a circle"),
+    "too-many-hops": translatable("too many redirects"),
+    "bad-redirect": translatable("redirect to no address"),
+    "robots": translatable("robots.txt forbids it"),
+    "forbidden-address": translatable("private address"),
+}
+NO_ANSWER = translatable("no answer")
+"""Why there was no answer, wherever a status would stand; and what is said of all other reasons."""
 environment.globals |= {
+    "failures_called": FAILURE_NAMES,
+    "no_answer": NO_ANSWER,
     "outcomes_called": OUTCOME_NAMES,
     "version": __version__,
     "languages": LANGUAGES,
@@ -191,6 +205,15 @@ _TITLES = {
     413: translatable("Too large"),
     429: translatable("Too many tries"),
 }
+
+_LISTS = {
+    "/jobs": translatable("All runs"),
+    "/watches": translatable("All watches"),
+    "/saved": translatable("All saved searches"),
+    "/projects": translatable("All projects"),
+    "/docs": translatable("All addresses of the HTTP interface"),
+}
+"""Where to go on from what is not there."""
 
 
 def render_page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
@@ -228,7 +251,11 @@ def problem_page(request: Request, status: int, message: str) -> HTMLResponse:
     nowhere = status == 404 and request.scope.get("route") is None and not unknown
     if nowhere:
         title = translatable("No such page")
-    return render_page(request, "error.html", status, title=title, message=message, unknown=unknown, nowhere=nowhere)
+    lacking = status == 403 and message.endswith("may not do this; ask an owner of this archive")
+    return render_page(
+        request, "error.html", status, title=title, message=message, unknown=unknown, nowhere=nowhere, lacking=lacking,
+        lists=_LISTS,
+    )  # fmt: skip
 
 
 def _unknown_address(request: Request) -> str:

@@ -39,11 +39,11 @@ QUESTION_NAMES = {
 }
 SAVED_COLUMNS = (
     TableColumn("name", translatable("Name"), "custom"),
-    TableColumn("question", translatable("Question"), "named"),
-    TableColumn("asked", translatable("Asked for")),
+    TableColumn("question", translatable("Kind"), "named"),
+    TableColumn("asked", translatable("Query")),
     TableColumn("results", translatable("Results so far"), "number"),
     TableColumn("newest", translatable("Newest result"), "ago"),
-    TableColumn("looked", translatable("Last look"), "ago"),
+    TableColumn("looked", translatable("Last repeated"), "ago"),
     TableColumn("targets", translatable("Notified"), "number", hidden=True),
     TableColumn("owner", translatable("Owner")),
     TableColumn("error", translatable("Problem"), hidden=True),
@@ -54,9 +54,9 @@ RESULT_COLUMNS = (
     TableColumn("time", translatable("Found"), "ago"),
 )
 _DONE = {
-    "added": translatable("Saved. What it finds from now on stands here, among the alerts and in the feed."),
+    "added": translatable("Saved. New results appear here, among the alerts and in the feed."),
     "saved": translatable("Changes saved."),
-    "checked": translatable("It was asked again just now."),
+    "checked": translatable("It was repeated just now."),
     "tested": translatable("The test notification was delivered."),
     "removed": translatable("The saved search is removed; its alerts stay."),
 }  # fmt: skip

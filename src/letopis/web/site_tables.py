@@ -9,13 +9,14 @@ from types import SimpleNamespace
 from letopis.archive import Archive
 from letopis.archive.activity import PageRow
 from letopis.archive.reader import RecordReader
+from letopis.archive.verdicts import replaced_texts
 from letopis.errors import NotFound
 from letopis.index.link_reports import BrokenRow
 from letopis.index.page_places import PageSources, with_places
 from letopis.index.site_events import SiteEvent
 from letopis.index.site_maps import MapPage
 from letopis.model import stamp14
-from letopis.operations.links import with_changed_texts
+from letopis.operations.links import change_of_event
 from letopis.operations.site_audits import AuditCounts
 from letopis.operations.site_listings import PageFacts
 from letopis.tuples import NamedTuple
@@ -182,14 +183,20 @@ class RankLine(NamedTuple):
 def event_line(row: SiteEvent) -> SimpleNamespace:
     """An event as the table shows it; its details are for the filter and for files, the page words them."""
     details = " ".join(filter(None, (row.to, row.parent, row.before)))
-    return SimpleNamespace(**row._asdict(), details=details, found=row)
+    return SimpleNamespace(**row._asdict(), details=details, found=row, texts=())
 
 
 def with_replaced_texts(
     archive: Archive, first: datetime, last: datetime, rows: Sequence[SimpleNamespace]
 ) -> list[SimpleNamespace]:
-    """The rows with the first text that went and came between two dates, which costs a look at both versions."""
-    return [event_line(one) for one in with_changed_texts(archive, (row.found for row in rows), first, last)]
+    """The rows with the texts that went and came between two dates, which costs a look at both versions."""
+    for row in rows:
+        change = change_of_event(archive, row.found, first, last)
+        if change is not None:
+            row.texts, row.verdict = replaced_texts(change), change.verdict
+            said = (f"{text.removed} → {text.added}" for text in row.texts)
+            row.details = "; ".join(filter(None, (row.details, *said)))
+    return list(rows)
 
 
 def with_lines(sources: PageSources, answers: RecordReader, rows: Sequence[SimpleNamespace]) -> list[SimpleNamespace]:

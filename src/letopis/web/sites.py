@@ -91,8 +91,10 @@ SITE_VIEWS = {
     "audit": translatable("Audit"),
 }
 HEAT_DAYS = 42
-_SIZE, _AUDITED = 50, 20
-"""Rows of a page of the list of a large site, and of that of an audit, which holds more in each."""
+_SIZE, _FEW = 50, 20
+"""Rows of a page of the list of a large site, and of lists that hold more in each."""
+_PLACES = {"audit": "pages", "changes": "events"}
+"""Such lists, and where on their page they stand."""
 _SORTED = 5_000
 """Pages up to which a site is sorted by its changes; larger ones are listed by address, a page at a time.
 
@@ -221,7 +223,7 @@ def _answer(request: Request, where: str, ask: SiteQuery) -> Response:
     if filled and "rows" in filled:
         asked = _QUESTIONS.get(ask.view)
         question = asked and TableQuestion(asked[0], {"site": name, **asked[1]})
-        size, place = (_AUDITED, "pages") if ask.view == "audit" else (PAGE_ROWS, "")
+        size, place = _FEW if ask.view in _PLACES else PAGE_ROWS, _PLACES.get(ask.view, "")
         table = make_table(request, filled["columns"], filled["rows"], size=size, question=question, place=place)
         wanted = table_download(table.with_rows(filled.get("whole", list)), f"{name}-{ask.view}")
         if wanted is not None:
@@ -257,9 +259,19 @@ def _upper_map(view: SiteView, most: int) -> MapOutline | None:
     )
 
 
+_MARKED = ("changed", "renamed", "appeared", "moved")
+"""What the map marks on the pages that it shows; of several the last one."""
+
+
 def _map(view: SiteView) -> dict[str, Any] | None:
+    """The tree; compared with an earlier date, its pages bear what happened to them since."""
     found = _upper_map(view, MOST_MAP_PAGES)
-    return found and {"tree": map_tree(found)}
+    events = view.between("events", site_listings.events_listing) if view.ask.since else SiteListing({}, {})
+    if found is None or events is None:
+        return None
+    marks = {row.to or row.url: row for event in _MARKED for row in events.rows.get(event, ())}
+    known = {"tree": map_tree(found), "marks": marks, "gone": events.rows.get("vanished", ())}
+    return {**known, "compared": bool(view.ask.since), "counts": events.counts, "events_called": EVENT_NAMES}
 
 
 def _picture(view: SiteView) -> dict[str, Any] | None:
@@ -300,7 +312,8 @@ def _changes(view: SiteView) -> dict[str, Any] | None:
     newest = sorted(found.of(view.ask.kind), key=lambda row: row.time or view.since, reverse=True)
     whole = partial(with_replaced_texts, view.archive, view.since, view.at)
     table = {"columns": EVENT_COLUMNS, "rows": list(map(event_line, newest)), "whole": whole}
-    return {**table, "events_called": EVENT_NAMES, **_kinds(view, found), **shown}
+    named = TitleShortener(row.title for row in newest).of
+    return {**table, "events_called": EVENT_NAMES, "named": named, **_kinds(view, found), **shown}
 
 
 def _kinds(view: SiteView, found: SiteListing[Any]) -> dict[str, Any]:

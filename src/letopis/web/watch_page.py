@@ -14,11 +14,12 @@ from fastapi.responses import RedirectResponse
 from letopis.api.door import context_of
 from letopis.api.requests import http_status_of, origin_of
 from letopis.archive.differences import diff_side
-from letopis.archive.watches import watched_pages
+from letopis.archive.watches import LatestChange, watched_pages
 from letopis.change.offers import is_price
 from letopis.errors import LetopisError, NotFound, UsageError, shell_words
 from letopis.extract.rewriter import rewrite_under
 from letopis.model import stamp14
+from letopis.monitor.watch import WatchedValue
 from letopis.monitor.watch_list import WatchEntry, WatchList
 from letopis.operations import Context, alerts, bind
 from letopis.operations import watches as operations
@@ -26,8 +27,12 @@ from letopis.replay.csp import SAFE_HEADERS, replay_policy
 from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
 from letopis.web.alerts import alert_lines, with_texts
+from letopis.web.cache import page_cache_of
+from letopis.web.charts import value_curve
 from letopis.web.history import unread_marks
+from letopis.web.languages import translatable
 from letopis.web.pages import PageRoute, fields_of, render_page
+from letopis.web.tables import TableColumn, make_table, table_download
 from letopis.web.watch_form import form_of_spec, said_in_form
 from letopis.web.watches import carry_out, done_word, first_values, form_words, ticked
 
@@ -35,6 +40,14 @@ router = APIRouter(route_class=PageRoute)
 
 _ALERTS = 50
 _SHOWN_TEXT = 4000
+_MOST_VALUES, _VALUES = 500, 20
+"""Versions that a curve of values looks back, and rows of its table."""
+VALUE_COLUMNS = (
+    TableColumn("time", translatable("Since"), "time"),
+    TableColumn("text", translatable("Value")),
+    TableColumn("value", translatable("Number"), "decimal", hidden=True),
+    TableColumn("change", translatable("By how much"), "custom"),
+)
 _CHECKS = ("added", "another", "check", "resume")
 """Actions after which the watch is checked at once."""
 _STAYS = ("check", "read", "unread", "pause", "resume", "snooze", "test")
@@ -83,11 +96,14 @@ def _watch_page(request: Request, number: int, notice: WatchNotice, status: int 
     context = context_of(request)
     details = operations.watch_show(context, operations.OneWatch(id=number)).value
     url = details.url
-    form = notice.form or {}
+    form, page = notice.form or {}, watched_pages(context.archive, [url])[0]
     found = alerts.watch_alerts(context, alerts.AlertsQuery(url=url, limit=_ALERTS))
     sent = alerts.watch_deliveries(context, alerts.DeliveriesQuery(url=url, limit=_ALERTS))
-    return render_page(
-        request, "watch.html", status, watch=details, page=watched_pages(context.archive, [url])[0],
+    seen = _values(request, details, page.change)
+    curve = value_curve([(one.time, one.text, one.value) for one in seen or ()], context.moment())
+    table = make_table(request, VALUE_COLUMNS, curve.steps[::-1], key="v", size=_VALUES) if curve else None
+    return table_download(table, f"watch-{number}") or render_page(
+        request, "watch.html", status, curve=curve, values=table, counting=seen is None, watch=details, page=page,
         rhythm=details.cron or format_span(details.every),
         others=[entry for entry in WatchList(context.archive).of_page(url) if entry.id != number],
         alerts=with_texts(context.archive, alert_lines(row for row in found if row.watch in (None, number))),
@@ -96,6 +112,23 @@ def _watch_page(request: Request, number: int, notice: WatchNotice, status: int 
         may_change=operations.may_change(context, details.owner),
         waits=details.due is not None and details.due <= context.moment(), ask=notice, form=form, **form_words(),
     )  # fmt: skip
+
+
+def _has_values(watch: operations.WatchDetails) -> bool:
+    """Whether it watches a price, or another number for which it has a bound."""
+    bounds = any(one.kind in ("below", "above") for one in watch.conditions)
+    return bounds or any(one.kind == "price" for one in watch.filters)
+
+
+def _values(request: Request, watch: operations.WatchDetails, newest: LatestChange | None) -> list[WatchedValue] | None:
+    """What a watch of numbers saw, read again with every new version; None while that takes long."""
+    if newest is None or not _has_values(watch):
+        return []
+    context, asked = context_of(request), alerts.ValuesQuery(id=watch.id, limit=_MOST_VALUES)
+    state = (newest.number, tuple((one.kind, one.expression) for one in watch.filters))
+    return page_cache_of(request).soon(
+        ("values", watch.id), 0, lambda: list(alerts.watch_values(context, asked)), state
+    )
 
 
 def _preview(context: Context, url: str, form: Mapping[str, str]) -> Preview | None:

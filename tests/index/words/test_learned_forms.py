@@ -11,7 +11,7 @@ from letopis import Archive
 from letopis.archive.index_facts import lock_word
 from letopis.config import SearchSettings
 from letopis.index.base_forms import BaseForms
-from letopis.index.learned_forms import FEWEST_WORDS, FormLearner, KnownForm, LearnedForms
+from letopis.index.learned_forms import FEWEST_WORDS, FormLearner, KnownForm, LearnedForms, learn_forms
 from letopis.index.query_language import parse_word_query
 from letopis.index.search_results import search
 from letopis.index.word_index import WordIndex
@@ -45,6 +45,17 @@ class Dictionary:
     def listed(self, form: str, language: str) -> str | None:
         known = vocabulary().get(form)
         return known.base if known and known.listed else None
+
+
+def test_german_nouns_are_found_beside_verbs_and_participles_are_words_of_their_own_once_they_are_inflected() -> None:
+    words = "berichte berichts buche bücher gesetze gesetzt passen passend passende passenden schlafend erste ersterer"
+    further = learn_forms({"de": Counter(words.split())}, bases := BaseForms(SearchSettings(languages=("de",))))
+    assert further == {"berichte": {"bericht"}, "passenden": {"passende"}, "schlafend": {"schlafen"}}
+    table = bases.of("de")
+    assert table["passende"] == table["passend"] != table["passen"]
+    assert table["organisierte"] == table["organisieren"]
+    assert table["verwende"] == "verwenden"
+    assert table["erstem"] != table["ersterem"] == table["ersterer"]
 
 
 def test_tables_are_kept_for_the_base_forms_they_were_made_with(tmp_path: Path) -> None:

@@ -212,7 +212,9 @@ def test_wordfigure_and_lock_want_one_word(small: Archive) -> None:
 @pytest.mark.parametrize(
     ("language", "form", "base"),
     [("cs", "katedře", "katedra"), ("sk", "knihou", "kniha"), ("ru", "газетой", "газета"), ("en", "pages", "page"),
-     ("ru", "отчётом", "отчет"), ("de", "häuser", "haus"), ("xx", "pages", "pages"), ("cs", "lt0001x01", "lt0001x01")],
+     ("ru", "отчётом", "отчет"), ("de", "häuser", "haus"), ("xx", "pages", "pages"), ("cs", "lt0001x01", "lt0001x01"),
+     ("cs", "hodinku", "hodinka"), ("cs", "válečníci", "válečník"), ("cs", "kontaktuje", "kontaktovat"),
+     ("cs", "napadat", "napadat"), ("cs", "velkou", "velký")],
 )  # fmt: skip
 def test_base_forms_come_from_dictionaries(language: str, form: str, base: str) -> None:
     assert BaseForms(SearchSettings()).of(language)[form] == base

@@ -11,7 +11,7 @@ from importlib.resources import files
 from urllib.parse import urlencode
 
 from letopis.tuples import NamedTuple
-from letopis_demo.story_sites import DAYS, DEADLINE_DAY, GONE_DAY, MINISTRY, NEWS, SHOP, UNIVERSITY, WIKI
+from letopis_demo.story_sites import DAYS, DEADLINE_DAY, GONE_DAY, MINISTRY, MOVED_DAY, NEWS, SHOP, UNIVERSITY, WIKI
 
 _STYLE = (files("letopis.web") / "static" / "letopis.css").read_text("utf-8")
 """The sheet of the pages themselves, inside of this one: a service of another address does not lend it."""
@@ -30,8 +30,12 @@ class Stop(NamedTuple):
 def tour(now: datetime) -> list[Stop]:
     """The stops, with the days of the year that ends now."""
     start = now - timedelta(days=DAYS)
-    before, after = (f"{start + timedelta(days=GONE_DAY + days):%Y-%m-%d}" for days in (-7, 14))
-    then = f"{start + timedelta(days=DEADLINE_DAY - 10):%Y-%m-%d}"
+
+    def on(day: int) -> str:
+        return f"{start + timedelta(days=day):%Y-%m-%d}"
+
+    before, after, then = on(GONE_DAY - 7), on(GONE_DAY + 14), on(DEADLINE_DAY - 10)
+    moving, moved = on(MOVED_DAY - 14), on(MOVED_DAY + 14)
     return [
         Stop(f"/url/http://{SHOP}/goods/fountain-pen", "A price over the year",
              "The calendar of a product: every look, and every price change.",
@@ -45,8 +49,9 @@ def tour(now: datetime) -> list[Stop]:
         Stop(f"/site/{SHOP}?" + urlencode({"view": "changes", "since": before, "at": after}), "What changed on a site",
              "A product went, and the list of goods named it for five weeks more: a broken link.",
              f"letopis broken {SHOP} --at {after}"),
-        Stop(f"/site/{UNIVERSITY}", "The map of a site", "A course moved; its old address leads there.",
-             f"letopis map {UNIVERSITY}"),
+        Stop(f"/site/{UNIVERSITY}?" + urlencode({"since": moving, "at": moved}), "Two maps of a site",
+             "A course moved between two dates: the map marks it, and says where it was before.",
+             f"letopis map diff {UNIVERSITY} {moving} {moved}"),
         Stop(f"/url/http://{WIKI}/wiki/Lantern_Bridge", "Two people, one article",
              "For a month the bridge had nine arches and seven in turns: versions that came back are stored once.",
              f"letopis history http://{WIKI}/wiki/Lantern_Bridge"),

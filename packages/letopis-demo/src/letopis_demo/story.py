@@ -81,6 +81,7 @@ class _Telling:
         self._record()
         watches = WatchList(self._archive)
         entries = watches.add(WATCHED, WatchSpec(every=7 * 86400.0), TAG)
+        watches.add(WATCHED[:1], WatchSpec(every=7 * 86400.0, filters=(("price", "html"),)), TAG, name="price")
         watches.pause(WATCHED)  # there is nobody to ask at these addresses
         numbers = {entry.watch.url: entry.id for entry in entries}
         told = [

@@ -213,7 +213,7 @@ def _require_pages(figures: CrawlStats) -> None:
     if not failed or failed < figures.fetched:
         return
     kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(figures.errors.items()))
-    raise Unavailable(f"none of the pages could be fetched ({kinds}); 'letopis history URL' says why")
+    raise Unavailable(f"none of the pages could be fetched ({kinds}); the log says what became of each")
 
 
 def _selection(step: etree._Element, run: QueryRun, seeds: list[str]) -> CrawlSelection:

@@ -1,0 +1,227 @@
+"""What the engine says, in the words of the pages and the reader's language: alerts, and what went wrong.
+
+Its sentences are English, as notifications and programs get them, and speak of jobs and commands; a page says the same
+of runs and buttons. A sentence that is not known here stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+
+from markupsafe import Markup, escape
+
+from letopis.web.languages import ENGLISH, current_language, translatable, translate
+
+_SENTENCES = [
+    (re.compile(pattern), text)
+    for pattern, text in (
+        (r"is unavailable now: (?P<why>.*)", translatable("is unavailable now: {why}")),
+        (
+            r"is unavailable (?P<times>\d+) times in a row: (?P<why>.*)",
+            translatable("is unavailable {times} times in a row: {why}"),
+        ),
+        (
+            r"is available again after (?P<times>\d+) failed checks",
+            translatable("is available again, failed checks before: {times}"),
+        ),
+        (
+            r"answers with status (?P<now>\d+), before it was (?P<before>\d+)",
+            translatable("answers with status {now}, before it was {before}"),
+        ),
+        (
+            r"now leads to (?P<now>\S*), before to (?P<before>\S*)",
+            translatable("now leads to {now}, before to {before}"),
+        ),
+        (
+            r"has changed; it is too large to be stored, its header says: (?P<why>.*)",
+            translatable("has changed; it is too large to be stored, its header says: {why}"),
+        ),
+        (
+            r"has changed: (?P<came>\d+) lines? added, (?P<gone>\d+) removed(?P<rest>.*)",
+            translatable("has changed: lines added {came}, removed {gone}{rest}"),
+        ),
+        (r"has not changed since (?P<time>.*)", translatable("has not changed since {time}")),
+    )
+]
+_STATUS = re.compile(r"status (?P<status>\d+)")
+
+
+def alert_words(sentence: str) -> str:
+    """The sentence of an alert without the address, translated where it is one of ours."""
+    for pattern, text in _SENTENCES:
+        if found := pattern.fullmatch(sentence):
+            return translate(text, **{name: _part(value) for name, value in found.groupdict().items()})
+    return sentence
+
+
+REWORDED = {
+    "there is no job {number}; the list of jobs shows all": translatable("There is no run {number}."),
+    "there is no job '{number}'; the list shows all": translatable("There is no run {number}."),
+    "job {number} is gone; submit it again": translatable("Run {number} is gone; start it again."),
+    "job {number} has written no file '{name}'; the list of its files shows all": translatable(
+        "Run {number} has written no file {name}."
+    ),
+    "job {number} belongs to '{owner}'; only they or an owner may {what} it": translatable(
+        "Run {number} was started by {owner}; only they or an owner may do this."
+    ),
+    "job {number} is already {state}; there is nothing to {what}": translatable("Run {number} has ended: {state}."),
+    "job {number} is done; refresh it to run it again": translatable(
+        "Run {number} is done; press Run again to repeat it."
+    ),
+    "job {number} is {state} and has no result yet; wait until it has ended": translatable(
+        "Run {number} has no result yet: {state}."
+    ),
+    "job {number} is {state}; cancel it first": translatable("Run {number} has not ended; stop it first."),
+    "job {number} was started again meanwhile; cancel it first": translatable(
+        "Run {number} was started again meanwhile; stop it first."
+    ),
+    "'{name}' has {most} jobs in the queue; wait, or cancel some (jobs.queued)": translatable(
+        "{most} runs of {name} are waiting already, and no more may; let some end, or stop some."
+    ),
+    "a run cannot be told to '{what}'; its page shows what can be done": translatable("A run has no such button."),
+    "a run of the kind '{kind}' needs a site; give a host or an address": translatable(
+        "Name a site: its host or any address on it."
+    ),
+    "the job was stopped; what it had recorded stays": translatable("It was stopped; what it had recorded stays."),
+    "there is no watch {number}; the list of watches shows which there are": translatable(
+        "There is no watch {number}."
+    ),
+    "the watch {number} of {url} belongs to '{owner}'; make one of your own under a name": translatable(
+        "This watch belongs to {owner}; watch the page yourself to have one of your own."
+    ),
+    "the watch {number} of {url} belongs to the administrators; make one of your own under a name": translatable(
+        "This watch belongs to the owners of the archive; watch the page yourself to have one of your own."
+    ),
+    "{url} has a watch named '{name}' already; choose another name": translatable(
+        "This page has a watch named {name} already; choose another name."
+    ),
+    "choose at least one watch first": translatable("Choose at least one watch first."),
+    "these watches notify nobody; give them a target with 'letopis watch edit ID --notify TARGET'": translatable(
+        "They notify nobody: write an address under Notify, and save."
+    ),
+    "it notifies nobody; give it a target with 'letopis saved edit ID --notify TARGET'": translatable(
+        "It notifies nobody: write an address under Notify, and save."
+    ),
+    "only owners let a watch look into a private network; ask one of them": translatable(
+        "Only owners let a watch look into a private network; ask one of them."
+    ),
+    "there is no saved search {number}; the list of saved searches shows all": translatable(
+        "There is no saved search {number}."
+    ),
+    "the saved search {number} belongs to '{owner}'; save one of your own": translatable(
+        "This search was saved by {owner}. Save one of your own."
+    ),
+    "a search is saved as '{name}' already; choose another name, or change that one": translatable(
+        "A search is saved as {name} already; choose another name, or change that one."
+    ),
+    "name is empty: a name of your own for it": translatable("Give it a name."),
+    "there is no project '{name}'; see the list of projects": translatable("There is no project {name}."),
+    "there is no user '{name}'; see the list of users": translatable("There is no account {name}."),
+    "there is already a user '{name}'; choose another name": translatable(
+        "There is an account {name} already; choose another name."
+    ),
+    "there is already a token '{name}'; revoke it or choose another name": translatable(
+        "There is a token {name} already; revoke it, or choose another name."
+    ),
+    "'{name}' is not a name; use 1 to 64 letters, digits and . @ + - _": translatable(
+        "A name has 1 to 64 letters, digits and . @ + - _"
+    ),
+    "'{name}' is the only owner; make another one first": translatable(
+        "{name} is the only owner; make another one first."
+    ),
+    "a password has {least} to {most} characters": translatable("A password has {least} to {most} characters."),
+    "the old password is wrong; try again": translatable("The old password is wrong."),
+    "the code is wrong; type the one that the app shows now, and compare the clocks": translatable(
+        "The code is wrong. Type the one that the app shows now, and see that both clocks are right."
+    ),
+    "the code is wrong; it stands on the terminal of 'letopis serve'": translatable(
+        "The code is wrong. It stands on the terminal where the service was started."
+    ),
+    "{name} must be between {least} and {most} {unit}": translatable(
+        "{name} must be between {least} and {most} {unit}."
+    ),
+    "{name} is set in the {place}; change it there": translatable(
+        "{name} is set in the {place} and not here; change it there."
+    ),
+    "{url} is a private address; the owner can allow them with fetch.private": translatable(
+        "{url} is an address of a private network. Owners can allow those in Settings: fetch.private."
+    ),
+    "no page of {site} is known here; crawl it first": translatable("No page of {site} is known here; crawl it first."),
+    "none of the pages could be fetched ({kinds}); the log says what became of each": translatable(
+        "None of the pages could be fetched: {kinds}."
+    ),
+    "this archive is a clone of {origin} and takes in only what a pull brings": translatable(
+        "This archive is a clone of {origin} and records nothing of its own."
+    ),
+}
+"""What the engine says of what went wrong, and what a page says of the same."""
+HEALTH = {
+    "archive": translatable("archive"),
+    "privacy": translatable("privacy"),
+    "disk": translatable("disk"),
+    "catalogue": translatable("catalogue"),
+    "browser": translatable("browser"),
+    "installed": translatable("installed"),
+    "{size} GB free": translatable("{size} GB free"),
+    "{count} versions": translatable("versions: {count}"),
+    "nobody else on this machine can read its secrets": translatable(
+        "Nobody else on this machine can read its secrets."
+    ),
+    "{folder} can be read, not written": translatable("{folder} can be read, not written"),
+    "{place} cannot be written; choose another --archive": translatable("{place} cannot be written to"),
+    "{curl}, without https": translatable("{curl}, without https"),
+    "{file} is used": translatable("{file} is used"),
+    "{file} is not there": translatable("{file} is not there"),
+    'installed, not used; add "{affix}" to search.affixes': translatable(
+        "Installed and not used: add {affix} to search.affixes."
+    ),
+    "pip install {package}": translatable("To install it: pip install {package}"),
+    "other users of this machine can read {names}; run 'chmod -R go= {folder}'": translatable(
+        "Other users of this machine can read {names}: run chmod -R go= {folder}"
+    ),
+}
+"""What the checks of an installation say, and what a page says of the same."""
+_OWN_WORDS = ("file", "environment", "command line", "queued", "running", "paused", "done", "failed", "cancelled")
+_SAID_HERE = (translatable("file"), translatable("environment"), translatable("command line"))
+_JOB = re.compile(r"(?<![\w.<'/-])job(s?)(?![\w.>'/-])")
+
+
+def _as_pattern(sentence: str) -> re.Pattern[str]:
+    parts = re.split(r"\{(\w+)\}", sentence)
+    return re.compile(
+        "".join(f"(?P<{part}>.+?)" if at % 2 else re.escape(part) for at, part in enumerate(parts)), re.DOTALL
+    )
+
+
+_KNOWN = [(_as_pattern(sentence), text) for sentence, text in REWORDED.items()]
+_KNOWN_HEALTH = [(_as_pattern(sentence), text) for sentence, text in HEALTH.items()]
+
+
+def finding_words(text: str) -> Markup:
+    """The name or the detail of a check of the installation; names of programs and files stay as they are."""
+    for pattern, known in _KNOWN_HEALTH:
+        if found := pattern.fullmatch(text):
+            return translate(known, **found.groupdict())
+    return escape(text)
+
+
+def full_sentence(message: str) -> str:
+    """A message with a capital at its start, unless that is an address, and a full stop at its end."""
+    first = message.partition(" ")[0]
+    return f"{message if '://' in first else message[:1].upper() + message[1:]}."
+
+
+def error_words(sentence: str) -> Markup:
+    """What a page says of what went wrong: a sentence with a capital and a full stop, marked where it stays English."""
+    for pattern, text in _KNOWN:
+        if found := pattern.fullmatch(sentence):
+            return translate(text, **{name: _part(value) for name, value in found.groupdict().items()})
+    plain = full_sentence(_JOB.sub(lambda job: f"run{job[1]}", sentence))
+    return escape(plain) if current_language() is ENGLISH else Markup('<span lang="en">{}</span>').format(plain)
+
+
+def _part(value: str) -> str:
+    if value in _OWN_WORDS:
+        return translate(value)
+    found = _STATUS.fullmatch(value)
+    return translate(translatable("status {status}"), status=found["status"]) if found else value
