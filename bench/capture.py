@@ -160,13 +160,13 @@ def _orphans_seconds() -> float:
 
 async def load_plainly(url: str, pages: int, *, picture: bool) -> None:
     """Chromium alone: each page in a profile of its own, until it is quiet; with a picture, scrolled before."""
-    most = CaptureSettings().screenshot_height
+    most, scale = CaptureSettings().screenshot_height, CaptureSettings().screenshot_scale
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"]
         )
         for number in range(pages):
-            context = await browser.new_context()
+            context = await browser.new_context(device_scale_factor=scale if picture else 1)
             page = await context.new_page()
             await page.goto(f"{url}?{number}", wait_until="networkidle")
             if picture:

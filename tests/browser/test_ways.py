@@ -69,7 +69,7 @@ def test_the_frame_follows_what_is_shown_and_an_uncaptured_page_can_be_saved(
         save.wait_for()
         expect(bar).to_contain_text("lost.example/page")
         save.click()
-        tab.wait_for_url(f"{ways.address}/web/{WAYS_STAMP}/https://lost.example/page")
+        tab.wait_for_url(f"{ways.address}/save?url=https%3A%2F%2Flost.example%2Fpage")
         assert tab.get_by_text("People with an account can save it").is_visible()
         assert "lost.example/page" in (tab.locator("main a", has_text="Sign in").get_attribute("href") or "")
     finally:

@@ -17,7 +17,9 @@ from patience import UNHURRIED
 from letopis.config import CaptureSettings
 from letopis.fetch import chromium as chromium_flags
 from letopis.fetch.browser import find_browser
+from letopis.fetch.browser_tab import BrowserTab, TabView
 from letopis.fetch.chromium import Chromium
+from letopis.fetch.page_pictures import take_screenshot, width_of
 from letopis.fetch.page_rendering import PageRenderer, RenderJob
 from letopis.fetch.page_steps import parse_steps
 from letopis.model import Limits, Request, Response
@@ -254,3 +256,22 @@ async def test_an_answer_that_a_browser_does_not_take_is_a_failed_request(chromi
                    "() => document.body.append('failed'))</script>")  # fmt: skip
     web.put("http://a.example/odd", "x", "text/plain\nX: y")
     assert text_of(await web.shown(chromium, page)) == "failed"
+
+
+TALL = """document.body.innerHTML = "<p style='margin-top: 2000px; border: 50px solid teal'>far below";
+addEventListener("resize", () => { document.title += ` ${innerWidth}` });"""
+
+
+async def test_a_page_does_not_notice_its_picture_which_shows_what_lies_below_the_window(chromium: Chromium) -> None:
+    async def pictured(height: int) -> tuple[bytes, str]:
+        tab = await BrowserTab.open(chromium, TabView(400, height, 0.1), lambda tab, session: None)
+        await tab.evaluate(TALL)
+        picture = await take_screenshot(tab.session, "png", 2100, 0.75)
+        title = await tab.evaluate("new Promise((done) => requestAnimationFrame(() => done(document.title)))")
+        await tab.close()
+        return picture, title
+
+    picture, noticed = await pictured(300)
+    assert noticed == ""
+    assert width_of(picture) == 300
+    assert picture == (await pictured(2100))[0], "a window that shows all of it"

@@ -39,5 +39,5 @@ def test_captured_pages_are_answered_whole_and_look_as_they_did(tmp_path: Path) 
     assert min(row.likeness or 0.0 for row in rows) > 0.99
 
 
-def test_ten_captures_of_a_page_cost_a_quarter_of_as_many_wacz_files() -> None:
-    assert bytes_of_ten(browser=False)["ratio"] <= 0.25
+def test_ten_captures_of_a_page_cost_a_fifth_of_as_many_wacz_files() -> None:
+    assert bytes_of_ten(browser=False)["ratio"] <= 0.2

@@ -74,6 +74,20 @@ def test_what_a_page_lacks_is_named_and_shown_with_the_capture(tmp_path: Path, s
             assert web.post("/api/v1/qa", {"place": host}).status == 401, "it takes the right to write"
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+def test_pictures_are_compared_at_the_size_that_they_have(
+    tmp_path: Path, scripted_site: ScriptedSite, scale: float
+) -> None:
+    url = scripted_site.set("/page", b"<h1>A long line of text</h1>" * 20)
+    now = replace(PRIVATE, capture=replace(UNHURRIED, screenshot_scale=0.5))
+    then = replace(PRIVATE, capture=replace(UNHURRIED, screenshot_scale=scale))
+    with Archive(tmp_path / "a", settings=then) as archive, Monitor(archive) as monitor:
+        monitor.look([url], monitor.options._replace(now=True, browser=True))
+    with Archive(tmp_path / "a", settings=now) as archive:
+        (row,) = qa(Context(archive, rights=READ | WRITE, private_ok=True), QualityQuery(place=url, at=None, limit=5))
+        assert row.likeness == 1.0
+
+
 def test_a_page_that_was_never_captured_whole_has_no_quality(tmp_path: Path) -> None:
     with Archive(tmp_path / "a") as archive:
         archive.put("http://example.org/", b"<p>alone")

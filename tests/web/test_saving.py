@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -15,7 +14,7 @@ from scripted_site import ScriptedSite
 from served_archive import WebClient, running
 
 from letopis.archive import Archive
-from letopis.archive.accounts import accounts_of, session_rows_of
+from letopis.archive.accounts import accounts_of
 from letopis.config import FetchSettings, Settings
 from letopis.web.saving import shared_address
 
@@ -85,19 +84,6 @@ def test_what_was_saved_is_said_with_a_link_to_the_new_version(web: WebClient, s
     gone = scripted_site.set("/gone", b"", 404)
     answer = web.ask("POST", "/save", urlencode({"url": gone, "csrf": token(web, uwe)}), Content_Type=FORM, **uwe)
     assert "It could not be saved: " in web.get(answer.headers["location"], **uwe).text
-
-
-def test_the_bar_over_an_archived_page_saves_at_once_by_a_code_that_holds_once_and_for_its_reader(
-    web: WebClient, archive: Archive
-) -> None:
-    uwe, gabi = session(web, "uwe"), session(web, "gabi")
-    owner = accounts_of(archive).user("uwe")
-    codes = [session_rows_of(archive).begin(owner.id, "save", int(time.time()), 60) for _ in range(2)]
-    asked = [f"/save?{urlencode({'url': 'http://a.example/', 'code': code})}" for code in (*codes, "guessed")]
-    assert "data-at-once" not in web.get(asked[1], **gabi).text
-    assert "data-at-once" not in web.get(asked[2], **uwe).text, "no other site can have anything saved"
-    assert "data-at-once" in web.get(asked[0], **uwe).text
-    assert "data-at-once" not in web.get(asked[0], **uwe).text, "it is used up"
 
 
 def test_a_page_is_saved_with_its_pictures_or_with_the_pages_it_links_to(

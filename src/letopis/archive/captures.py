@@ -166,8 +166,7 @@ def load_capture(archive: Archive, capture: TimelineCapture) -> ArchivedResponse
     if redirect is not None:
         return redirect
     if not isinstance(row, CaptureRow):
-        version = archive.answers.by_id(row.id)
-        return ArchivedResponse(row.status, version.headers, version.body)
+        return ArchivedResponse(row.status, *archive.answers.answer(row.id))
     if row.status < 300 or row.status == 304:
         return _repeated_version(archive, capture.url, row)
     headers = _answer_headers(archive, row)

@@ -219,6 +219,12 @@ def _nearest_captures(condition: str, order: str, limit: int) -> str:
     )
 
 
+_VERSIONS_AROUND = (
+    "WITH upto (place) AS (SELECT coalesce(max(number), -1) FROM version "
+    "WHERE resource = ? AND number >= ? AND number < ? AND time <= ?) "
+    f"SELECT {_VERSION_COLUMNS} FROM upto JOIN version ON resource = ? "
+    "AND number IN (0, place - 1, place, place + 1, ?)"
+)
 _CAPTURES_AROUND = " UNION ALL ".join(
     [
         _nearest_captures("AND time <= ?", "DESC", 2),
@@ -289,7 +295,7 @@ class Timeline:
         return self.after(-1)
 
     def around(self, time: int) -> CaptureNeighbours | None:
-        """First, last and neighbours of a time at once, in three statements a URL; None without captures."""
+        """First, last and neighbours of a time at once, in two statements a URL; None without captures."""
         found = sorted({moment for owner in self._owners for moment in self._near(owner, time)}, key=_time_and_url)
         if not found:
             return None
@@ -307,13 +313,10 @@ class Timeline:
         return sum(1 for moment in found if moment.time // 1000 == upto.time // 1000) > 1
 
     def _near(self, owner: _Owner, time: int) -> Iterator[TimelineCapture]:
-        row = self._version_upto(owner, time)
-        number = row.number if row is not None else -1
         if owner.versions:
-            wanted = (0, number - 1, number, number + 1, owner.versions - 1)
+            low, high = self._narrowed(owner, time)
             versions = self._database.all(
-                f"SELECT {_VERSION_COLUMNS} FROM version WHERE resource = ? AND number IN (?, ?, ?, ?, ?)",
-                (owner.resource, *wanted),
+                _VERSIONS_AROUND, (owner.resource, low, high, time, owner.resource, owner.versions - 1)
             )
             yield from (TimelineCapture(found[3], owner.url, VersionRow(*found)) for found in versions)
         same = (owner.resource, time)
@@ -355,14 +358,9 @@ class Timeline:
             yield from self._captures(owner, f"time > ? {which}", time, "ASC")
 
     def _version_upto(self, owner: _Owner, time: int) -> VersionRow | None:
-        """Halving narrows a long list, one scan ends it: a statement costs more than sixty rows."""
         if self._last_found is not None and self._last_found[:2] == (owner, time):
             return self._last_found[2]
-        low, high = 0, owner.versions
-        while high - low > _SCANNED_VERSIONS:
-            middle = (low + high) // 2
-            row = self._versions.number(owner.resource, middle)
-            low, high = (middle, high) if row is not None and row.time <= time else (low, middle)
+        low, high = self._narrowed(owner, time)
         found = self._database.one(
             f"SELECT {_VERSION_COLUMNS} FROM version WHERE resource = ? AND number >= ? AND number < ? AND time <= ? "
             "ORDER BY number DESC LIMIT 1",
@@ -371,6 +369,18 @@ class Timeline:
         row = VersionRow(*found) if found else None
         self._last_found = (owner, time, row)
         return row
+
+    def _narrowed(self, owner: _Owner, time: int) -> tuple[int, int]:
+        """Between which numbers the version of a time is: halving narrows a long list for one scan that ends it.
+
+        A statement costs more than sixty rows.
+        """
+        low, high = 0, owner.versions
+        while high - low > _SCANNED_VERSIONS:
+            middle = (low + high) // 2
+            row = self._versions.number(owner.resource, middle)
+            low, high = (middle, high) if row is not None and row.time <= time else (low, middle)
+        return low, high
 
     def _captures(self, owner: _Owner, condition: str, time: int, order: str) -> list[TimelineCapture]:
         row = self._database.one(

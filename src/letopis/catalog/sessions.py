@@ -26,13 +26,13 @@ CREATE TABLE IF NOT EXISTS account_session (
 LIFETIME_TABLES = """
 CREATE TABLE IF NOT EXISTS account_token_time (hash {blob} PRIMARY KEY, used BIGINT, expires BIGINT) {clustered};
 """
-SessionKind = Literal["session", "device", "entry", "replay", "password", "save"]
+SessionKind = Literal["session", "device", "entry", "replay", "password"]
 """`session`: somebody is signed in. `device`: a browser in which somebody has signed in before. `entry`: somebody is on
 their way to the replay origin, once. `replay`: somebody may read there. `password`: somebody has given theirs, and is
-not signed in before a code of theirs comes as well. `save`: somebody is on the way back from there to save."""
+not signed in before a code of theirs comes as well."""
 
 _TABLE = "account_session"
-_MOST: dict[SessionKind, int] = {"session": 100, "device": 20, "entry": 20, "replay": 100, "password": 20, "save": 20}
+_MOST: dict[SessionKind, int] = {"session": 100, "device": 20, "entry": 20, "replay": 100, "password": 20}
 """Of one user; the oldest ones end before others begin."""
 
 
@@ -111,5 +111,5 @@ class SessionRows:
 def end_sessions(database: Database, cursor: Cursor, owner: int, *, devices: bool = False) -> None:
     """Every session of a user is over, as part of a transaction; with `devices` they are forgotten too."""
     if has_table(database, _TABLE):
-        kinds = ("session", "entry", "replay", "password", "save", *(("device",) if devices else ()))
+        kinds = ("session", "entry", "replay", "password", *(("device",) if devices else ()))
         cursor.run_many("DELETE FROM account_session WHERE owner = ? AND kind = ?", [(owner, kind) for kind in kinds])

@@ -33,6 +33,7 @@ EDITABLE: dict[str, tuple[float, float] | None] = {
     "capture.scroll": None,
     "capture.screenshot": None,
     "capture.screenshot_height": (100, 20_000),
+    "capture.screenshot_scale": (0.1, 1),
     "capture.text": None,
     "capture.reuse": (0, 7 * DAY),
     "monitor.min_interval": (0, DAY),

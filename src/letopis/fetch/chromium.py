@@ -19,7 +19,8 @@ _PATIENCE_SECONDS = 5.0
 _NOWHERE = "MAP * ~NOTFOUND"
 _FLAGS = (
     "--headless", "--no-startup-window", "--block-new-web-contents", "--hide-scrollbars", "--mute-audio",
-    "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
+    "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4"
+    ",mainFrameClipsContent=false",
     "--force-color-profile=srgb", "--enable-features=CDPScreenshotNewSurface",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--disable-gpu", "--disable-quic",
@@ -36,7 +37,8 @@ _FLAGS = (
 """With `_NOWHERE` no name and no address leads anywhere from inside the browser; it asks for nothing of its own.
 
 The two names of the rule about WebRTC are those of Chromium and of the one without a window, which knows no other.
-No picture of a page is taken before the images in it are decoded.
+No picture of a page is taken before the images in it are decoded. Pages are painted beyond their window, so that a
+picture of the whole page needs no other window, for which Chromium would lay out the page twice and tell it so.
 """
 _WITHOUT = (
     # The suggestions below an address bar that nobody sees are pages of their own, dearer than most pages of the web.

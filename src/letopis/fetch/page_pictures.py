@@ -12,12 +12,17 @@ import struct
 import zlib
 from base64 import b64decode
 from collections.abc import Iterator
+from functools import lru_cache
 
 from letopis.fetch.devtools import DevtoolsSession
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _LEVEL = 3
 """The quickest that still packs well; Chromium's own quick way is as quick, and larger by a tenth."""
+_HEAD = b"\x78\x5e"
+"""Of a stream of zlib that was packed quickly."""
+_SAME = b"\2"
+"""Begins a row of which only what differs from the row above is told."""
 _LEAST_ROWS = 12
 _MOST_ROWS = 96
 _MOST_GROWTH = 1032
@@ -47,16 +52,20 @@ COUNT_PIXELS = """async ([one, other]) => {
 """The share of pixels of two pictures in base64 that look the same; what only one of them has counts as different."""
 
 
-async def take_screenshot(session: DevtoolsSession, kind: str, most_height: int) -> bytes:
-    """The whole page up to a height, as PNG or WebP."""
+async def take_screenshot(session: DevtoolsSession, kind: str, most_height: int, scale: float) -> bytes:
+    """The whole page up to a height of its own pixels, drawn at a scale, as PNG or WebP; the page does not notice."""
     size = (await session.send("Page.getLayoutMetrics"))["cssContentSize"]
-    height = min(max(1, size["height"]), most_height)
-    clip = {"x": 0, "y": 0, "width": max(1, min(size["width"], 10_000)), "height": height, "scale": 1}
-    asked = {"format": kind, "clip": clip, "captureBeyondViewport": True}
+    place = {"x": 0, "y": 0, "width": max(1, min(size["width"], 10_000)), "scale": max(0.1, min(scale, 1))}
+    asked: dict[str, object] = {"format": kind, "clip": place | {"height": min(max(1, size["height"]), most_height)}}
     # A PNG is packed anew by us, which takes as long as Chromium would to pack it well.
     asked |= {"quality": 75} if kind == "webp" else {"optimizeForSpeed": True}
     picture = b64decode((await session.send("Page.captureScreenshot", asked))["data"])
     return picture if kind == "webp" else await asyncio.to_thread(packed_by_rows, picture)
+
+
+def width_of(picture: bytes) -> int:
+    """Of a PNG; 0 for what is none."""
+    return int.from_bytes(picture[16:20]) if picture.startswith(_SIGNATURE) else 0
 
 
 def packed_by_rows(picture: bytes) -> bytes:
@@ -78,11 +87,22 @@ def packed_by_rows(picture: bytes) -> bytes:
 
 
 def _packed(rows: bytes, row: int) -> bytes:
-    packer, view = zlib.compressobj(_LEVEL), memoryview(rows)
-    parts = []
+    packer, view, gap = zlib.compressobj(_LEVEL, wbits=-zlib.MAX_WBITS), memoryview(rows), _SAME + bytes(row - 1)
+    parts = [_HEAD]
     for start, end in _strips(rows, row):
-        parts += [packer.compress(view[start:end]), packer.flush(zlib.Z_FULL_FLUSH)]
-    return b"".join((*parts, packer.flush()))
+        ink = end
+        while ink > start and rows.endswith(gap, start, ink):
+            ink -= row
+        parts += [packer.compress(view[start:ink]), packer.flush(zlib.Z_FULL_FLUSH)]
+        parts += [_packed_gap(gap, (end - ink) // row)] if ink < end else []
+    return b"".join((*parts, packer.flush(), zlib.adler32(rows).to_bytes(4)))
+
+
+@lru_cache(500)
+def _packed_gap(row: bytes, count: int) -> bytes:
+    """Rows without ink, which are half of many a page; pages have few gaps of different heights."""
+    packer = zlib.compressobj(_LEVEL, wbits=-zlib.MAX_WBITS)
+    return packer.compress(row * count) + packer.flush(zlib.Z_FULL_FLUSH)
 
 
 def _strips(rows: bytes, row: int) -> Iterator[tuple[int, int]]:

@@ -188,10 +188,11 @@ class PageRenderer:
 
     async def _screenshot(self, tab: BrowserTab) -> bytes:
         """The whole page up to a height; a page that cannot be pictured is kept without."""
-        if self._settings.screenshot == "none":
+        asked = self._settings
+        if asked.screenshot == "none":
             return b""
         try:
-            return await take_screenshot(tab.session, self._settings.screenshot, self._settings.screenshot_height)
+            return await take_screenshot(tab.session, asked.screenshot, asked.screenshot_height, asked.screenshot_scale)
         except DevtoolsError as error:
             self._warn(f"no picture was taken: {error}")
             return b""

@@ -17,7 +17,7 @@ from letopis.config import CaptureSettings
 from letopis.fetch.browser_tab import BrowserTab, TabView
 from letopis.fetch.chromium import Chromium
 from letopis.fetch.devtools import DevtoolsError, DevtoolsSession
-from letopis.fetch.page_pictures import COUNT_PIXELS, take_screenshot
+from letopis.fetch.page_pictures import COUNT_PIXELS, take_screenshot, width_of
 from letopis.fetch.page_rendering import SCROLL, viewport_of
 
 _MOST_REQUESTS = 5000
@@ -113,16 +113,21 @@ class ReplayVisitor:
                 async with asyncio.timeout(self._settings.quiet):
                     await tab.evaluate(SCROLL)
             await tab.rest(self._settings.quiet)
-            picture = await self._picture(tab)
+            picture = await self._picture(tab, self._scale_of(captured, view.width))
         finally:
             await tab.close()
         likeness = await self._likeness(view, picture, captured) if picture and captured else None
         return ReplayedPage(len(requests.answered), tuple(requests.missing), likeness)
 
-    async def _picture(self, tab: BrowserTab) -> bytes:
+    def _scale_of(self, captured: bytes, width: int) -> float:
+        """Pictures are as large as the page, or as the setting says."""
+        scale = self._settings.screenshot_scale
+        return 1.0 if width_of(captured) - scale * width > (1 - scale) * width / 2 else scale
+
+    async def _picture(self, tab: BrowserTab, scale: float) -> bytes:
         with contextlib.suppress(DevtoolsError, TimeoutError):
             async with asyncio.timeout(self._settings.load):
-                return await take_screenshot(tab.session, "png", self._settings.screenshot_height)
+                return await take_screenshot(tab.session, "png", self._settings.screenshot_height, scale)
         return b""
 
     async def _likeness(self, view: TabView, one: bytes, other: bytes) -> float | None:

@@ -6,7 +6,7 @@ all cutting and all finding of base forms happens before.
     base       base forms, with frequencies: what plain words of a query are matched with
     exact      words as they stand, without frequencies: words in quotes, and prefixes
     placed     `kind=word`, with positions: words, in all their forms, in a kind of block, and all phrases
-    forms      `>form=base` and `<base=form`: the dictionary in both directions
+    forms      `>form=base` and `<base=form`: the dictionary in both directions, in documents of its own
     page       stored: URL, title and language, then one line a block
 
 `id`, `number` and `newest` are those of the last version of the run, `first` and `time` of the first.
@@ -33,8 +33,8 @@ from letopis.model import BlockKind, LinkType, Page, Version
 from letopis.tuples import NamedTuple
 from letopis.urls import host
 
-WORDS_FORMAT = 2
-STATE_NOW, STATE_OLD, STATE_MARK = "now", "old", "mark"
+WORDS_FORMAT = 3
+STATE_NOW, STATE_OLD, STATE_MARK, STATE_FORMS = "now", "old", "mark", "forms"
 
 
 class WordIndexMark(NamedTuple):
@@ -111,9 +111,10 @@ def document_content(url: str, page: Page, bases: Mapping[str, str]) -> Content:
 
 
 def run_document(schema: Any, run: VersionRun, content: Content) -> Any:
-    """The document that stands for a run."""
+    """The document that stands for a run; what its words teach about forms is kept once, elsewhere."""
     state = STATE_NOW if run.last.until is None else STATE_OLD
     fields = {**run.numbers._asdict(), "resource": run.last.resource, "state": state, **content}
+    del fields["forms"]
     return tantivy.Document.from_dict(fields, schema)
 
 
@@ -135,7 +136,9 @@ def _word_fields(
         if kind is BlockKind.LINK:
             fields["placed"].append(_placed(HIDDEN, words))
     fields["placed"] += [_placed(BlockKind.LINK, words) for words in links]
-    fields["forms"].append(" ".join(_form_entries(pairs.items())))
+    # A text that stands there again, as those of links do, is found by its first place.
+    fields["placed"] = list(dict.fromkeys(fields["placed"]))
+    fields["forms"] = _form_entries(pairs.items())
     return fields
 
 
@@ -151,18 +154,21 @@ def _form_entries(pairs: Iterable[tuple[str, str]]) -> list[str]:
 
 def mark_document(schema: Any, mark: WordIndexMark) -> Any:
     """The document that is no page and says how far the index has come; its id is 0, which no version has."""
-    never = {
-        "resource": 0,
-        "first": 0,
-        "time": OPEN_END,
-        "newest": OPEN_END,
-        "until": 0,
-        "site": "",
-        "language": "",
-        "type": "",
-    }
-    fields = {"id": 0, "number": mark.serial, "state": STATE_MARK, "page": mark.pack(), **never}
-    return tantivy.Document.from_dict(fields, schema)
+    return _timeless_document(schema, {"id": 0, "number": mark.serial, "state": STATE_MARK, "page": mark.pack()})
+
+
+def forms_document(schema: Any, entries: Iterable[str]) -> Any:
+    """The document that is no page and has entries of the dictionary; it stays as long as the index."""
+    fields = {"id": _FORMS_ID, "number": 0, "state": STATE_FORMS, "forms": " ".join(entries), "page": b""}
+    return _timeless_document(schema, fields)
+
+
+_FORMS_ID = -1
+
+
+def _timeless_document(schema: Any, fields: dict[str, Any]) -> Any:
+    never = {"resource": 0, "first": 0, "time": OPEN_END, "newest": OPEN_END, "until": 0}
+    return tantivy.Document.from_dict({**never, "site": "", "language": "", "type": "", **fields}, schema)
 
 
 PIECE = 100

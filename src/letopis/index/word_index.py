@@ -33,6 +33,7 @@ from letopis.index.word_documents import (
     WordIndexMark,
     contents_of_runs,
     contents_on_worker,
+    forms_document,
     mark_document,
     run_document,
     word_schema,
@@ -361,8 +362,12 @@ class WordIndex:
             writer = self._index.writer(_WRITER_BYTES, 1)
             for field, number in (*self._old_marks(), *gone):
                 writer.delete_documents_by_term(field, number)
+            entries: set[str] = set()
             for run, content in merged_runs(self._contents(runs, progress)):
+                entries.update(content["forms"])
                 writer.add_document(run_document(self._schema, run, content))
+            if fresh := self._new_entries(entries):
+                writer.add_document(forms_document(self._schema, fresh))
             writer.add_document(mark_document(self._schema, mark))
             writer.commit()
             writer.wait_merging_threads()
@@ -370,6 +375,12 @@ class WordIndex:
             raise NotReady(f"cannot write the index of words ({error}); is there room on the disk?") from None
         self._see()
         self._stamp = self._disk_stamp()
+
+    def _new_entries(self, entries: Iterable[str]) -> list[str]:
+        """Those of some entries of the dictionary that the index does not have."""
+        assert self._snapshot is not None
+        searcher = self._snapshot.searcher
+        return sorted(entry for entry in entries if not searcher.doc_freq("forms", entry))
 
     def _old_marks(self) -> tuple[tuple[str, int], ...]:
         """What all marks have when there are too many of them."""

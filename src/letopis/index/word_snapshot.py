@@ -247,7 +247,7 @@ def _grouped_filters(limits: Iterable[FieldFilter]) -> dict[tuple[str, bool], li
 
 
 _MAX_FORMS = 64
-"""Forms of one base that marks and surroundings look for, the most frequent first."""
+"""Forms of one base that marks and surroundings look for."""
 
 
 class WordSnapshot:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from enum import Enum
+from functools import lru_cache
 from urllib.parse import unquote
 
 from starlette.types import Scope
@@ -22,7 +22,7 @@ _DIGITS = re.compile(r"\d{1,14}", re.ASCII)
 _LOWEST = "00010101000000"
 _HIGHEST = "99991231235959"
 _HTTP_DATE = re.compile(
-    rf"(?:{'|'.join(DAY_NAMES)}), \d\d (?:{'|'.join(MONTH_NAMES)}) \d{{4}} \d\d:\d\d:\d\d (?:GMT|UTC)", re.ASCII
+    rf"(?:{'|'.join(DAY_NAMES)}), (\d\d) ({'|'.join(MONTH_NAMES)}) (\d{{4}}) (\d\d):(\d\d):(\d\d) (?:GMT|UTC)", re.ASCII
 )
 
 
@@ -46,7 +46,9 @@ def latest_millis(digits: str) -> int:
     return _millis(digits, _HIGHEST) + 999
 
 
+@lru_cache(maxsize=1024)
 def _millis(digits: str, pad: str) -> int:
+    """Remembered: a request asks for the same twice, and readers of a page ask for its time again."""
     if not _DIGITS.fullmatch(digits):
         raise UsageError(f"'{digits[:40]}' is not a timestamp; write 1 to 14 digits such as 20260301")
     padded = digits + pad[len(digits) :]
@@ -65,10 +67,13 @@ def _days_in(year: int, month: int) -> int:
 
 def parse_http_date(text: str) -> int:
     """Milliseconds of an RFC 1123 date, which is the only form that Memento allows."""
-    if not _HTTP_DATE.fullmatch(text.strip()):
+    found = _HTTP_DATE.fullmatch(text.strip())
+    if found is None:
         raise UsageError("Accept-Datetime must look like 'Sun, 01 Mar 2026 12:00:00 GMT'")
+    day, month, year, hour, minute, second = found.groups()
     try:
-        return to_millis(parsedate_to_datetime(text.strip()).replace(tzinfo=UTC))
+        date = datetime(int(year), MONTH_NAMES.index(month) + 1, int(day), int(hour), int(minute), int(second))
+        return to_millis(date.replace(tzinfo=UTC))
     except ValueError:
         raise UsageError("Accept-Datetime names a day that does not exist") from None
 
@@ -123,7 +128,8 @@ def embedded_url(text: str) -> str:
         # Clients that escape a whole address leave nothing of it as it was; what stands behind a bare `?` is their own.
         path, mark, query = text.partition("?")
         text = unquote(path) + mark + query
-    return parse_user_url(_FOLDED.sub(r"\1://", text, count=1) if _FOLDED.match(text) else text)
+    folded = _FOLDED.match(text)
+    return parse_user_url(f"{folded[1]}://{text[folded.end() :]}" if folded else text)
 
 
 def path_after(scope: Scope, prefix: str) -> str:

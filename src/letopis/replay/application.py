@@ -2,8 +2,7 @@
 
 There are no accounts, no API and no session of ours here. Where reading takes an account, the reader comes from the
 service with a code that is used up before any archived script runs, and gets a cookie that scripts cannot read and
-that lets read, no more. A page that is not here is saved by the service, to which the bar sends whoever may do so there
-with a code that says that it was the bar.
+that lets read, no more.
 """
 
 from __future__ import annotations
@@ -25,9 +24,8 @@ from letopis.api.requests import http_status_of
 from letopis.api.sessions import cookie_of
 from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of, session_rows_of
-from letopis.catalog.accounts import User
 from letopis.errors import LetopisError, UnknownUrl
-from letopis.model.rights import READ, WRITE
+from letopis.model.rights import READ
 from letopis.model.times import timestamp
 from letopis.replay.addresses import ReplayKind, latest_millis, parse_address, path_after
 from letopis.replay.captures import captures_near
@@ -50,7 +48,6 @@ from letopis.web.pages import STATIC, environment
 REPLAY_COOKIE = "letopis_replay"
 HOME_COOKIE = "letopis_home"
 REPLAY_LIFETIME = 12 * 3600
-SAVE_LIFETIME = 3600
 BAR = "br_"
 """The form of an address that asks for the bar of the frame alone."""
 _MOST_BODY = 1024 * 1024
@@ -143,8 +140,7 @@ class ReplayApp:
         except UnknownUrl:
             near = None
         if near is None and address.form == BAR:
-            save = self._save_address(request, address.url) or f"/web/{timestamp(asked)}/{address.url}"
-            return self._rendered(request, lambda: _missing_bar(address.url, home, save), 404)
+            return self._rendered(request, lambda: _missing_bar(address.url, home), 404)
         if near is None or inner is None:
             return RedirectResponse(f"{home}{_path_and_query(request)}", 303)
         page = ShownPage(near, near.closest(asked), asked)
@@ -188,21 +184,11 @@ class ReplayApp:
         return answer
 
     def _may_read(self, request: Request) -> bool:
-        user = self._reader(request)
-        return self._archive.settings.serve.public or (user is not None and user.mask & READ == READ)
-
-    def _reader(self, request: Request) -> User | None:
-        """Who came from the service; None for somebody who is not signed in there."""
+        if self._archive.settings.serve.public:
+            return True
         owner = self._rows.owner(_cookie(request, REPLAY_COOKIE), "replay", int(time.time()))
-        return self._accounts.by_id(owner) if owner is not None else None
-
-    def _save_address(self, request: Request, url: str) -> str:
-        """Where the service saves a page at once for a reader who may, since the code says that they asked for it."""
-        user = self._reader(request)
-        if user is None or user.mask & WRITE != WRITE:
-            return ""
-        code = self._rows.begin(user.id, "save", int(time.time()), SAVE_LIFETIME)
-        return f"/save?{urlencode({'url': url, 'code': code})}"
+        user = self._accounts.by_id(owner) if owner is not None else None
+        return user is not None and user.mask & READ == READ
 
     # The hosts below: archived sites.
 
@@ -247,8 +233,9 @@ class ReplayApp:
         return PlainTextResponse("there is no such file", 404)
 
 
-def _missing_bar(url: str, home: str, save: str) -> str:
-    values = {"url": url, "home": home, "save": f"{home}{save}"}
+def _missing_bar(url: str, home: str) -> str:
+    """Saving is for the service to do, with the reader's rights and by a click of theirs: nobody may write here."""
+    values = {"url": url, "home": home, "save": f"{home}/save?{urlencode({'url': url})}"}
     return environment.get_template("replay_missing_bar.html").render(values)
 
 

@@ -94,6 +94,8 @@ def safe_content_type(value: str) -> str:
 
 
 def header_value(value: str) -> str:
-    """A stored value that can be sent."""
+    """A stored value that can be sent; nearly all can as they are."""
+    if value.isascii() and value.isprintable():
+        return value.strip()
     text = "".join(char if char >= " " and char != "\x7f" else " " for char in value)
     return text.encode("latin-1", "replace").decode("latin-1").strip()

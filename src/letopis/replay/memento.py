@@ -217,14 +217,14 @@ def _version(archive: Archive, moment: TimelineCapture) -> Version:
 
 
 def enter(request: Request) -> Response:
-    """To the replay origin: whoever is signed in brings a code that is good for once, within a minute."""
+    """To the replay origin: whoever needs an account to read brings a code that is good for once, within a minute."""
     archive, to = archive_of(request), request.query_params.get("to", "")
     origin = replay_door(request.scope).origin_for(request.headers.get("host", ""))
     if origin is None or not to.startswith("/web/"):
         raise UsageError("there is no replay origin here; see serve.replay_origin")
     session = principal_of(request).session
     code = ""
-    if session is not None:
+    if session is not None and not archive.settings.serve.public:
         code = session_rows_of(archive).begin(session.user.id, "entry", int(time.time()), ENTRY_LIFETIME)
     query = urlencode({"code": code, "home": origin_of(request.scope), "to": to})
     return RedirectResponse(f"{origin.base}/.letopis/enter?{query}", 303, headers={"referrer-policy": "no-referrer"})

@@ -1,21 +1,16 @@
 """`/save?url=`: where the bookmarklet and the share menu of a phone lead with the page that somebody is at.
 
 Reading it asks nobody: the address is shown with what can be done with it, and the form that does it carries the
-reader's own rights and the token of their session. So no other site can have anything saved in their name. Only for
-somebody who comes from the bar over an archived page, with a code of their own that holds once, the form sends itself.
+reader's own rights and the token of their session. So no other site can have anything saved in their name.
 """
 
 from __future__ import annotations
 
 import re
-import time
 
 from fastapi import APIRouter, Request, Response
 
-from letopis.api.access import principal_of
 from letopis.api.requests import ArchiveDep, origin_of
-from letopis.archive import Archive
-from letopis.archive.accounts import session_rows_of
 from letopis.archive.activity import is_checked
 from letopis.errors import BadUrl
 from letopis.urls import parse_user_url
@@ -39,7 +34,7 @@ def shared_address(url: str, text: str) -> str:
 
 
 @router.get("/save")
-def save_page(request: Request, archive: ArchiveDep, url: str = "", text: str = "", code: str = "") -> Response:
+def save_page(request: Request, archive: ArchiveDep, url: str = "", text: str = "") -> Response:
     """The page that was shared and what can be done with it; without one, a form and the bookmarklet."""
     address = shared_address(url, text)
     return render_page(
@@ -48,14 +43,5 @@ def save_page(request: Request, archive: ArchiveDep, url: str = "", text: str = 
         url=address,
         refused=bool(url or text) and not address,
         known=bool(address) and is_checked(archive, address),
-        at_once=bool(address) and _asked_in_bar(request, archive, code),
         bookmarklet=_BOOKMARKLET.format(origin=origin_of(request.scope)),
     )
-
-
-def _asked_in_bar(request: Request, archive: Archive, code: str) -> bool:
-    """Whether whoever is signed in has asked for it in the bar over an archived page; the code is used up."""
-    session = principal_of(request).session
-    if not code or session is None:
-        return False
-    return session_rows_of(archive).take(code, "save", int(time.time())) == session.user.id

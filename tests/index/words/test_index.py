@@ -14,6 +14,7 @@ from letopis.config import SearchSettings, Settings, StoreSettings
 from letopis.errors import SettingError
 from letopis.index.query_language import parse_word_query
 from letopis.index.search_results import search
+from letopis.index.word_documents import WORDS_FORMAT
 from letopis.index.word_index import WordIndex
 from letopis.model import Observation, Outcome, Response
 
@@ -170,3 +171,22 @@ def test_what_cannot_be_read_as_text_does_no_harm(small: Archive) -> None:
     index = WordIndex(small)
     assert urls(index, "words") == [(URL + "3", 0)]
     assert len(urls(index, "site:example.org")) == 3
+
+
+def test_what_words_belong_together_is_kept_once_and_an_index_of_another_release_is_made_anew(small: Archive) -> None:
+    index = WordIndex(small)
+    for day in range(3):
+        small.put(f"{URL}/{day}", page(f"libraries and ferries {day}"), START + day * DAY)
+        assert len(urls(index, "library")) == day + 1
+    assert index.snapshot().searcher.doc_freq("forms", ">libraries=library") == 1
+    folder = small.folder / "index" / "words"
+    (folder / f"v{WORDS_FORMAT}").rename(folder / f"v{WORDS_FORMAT - 1}")
+    assert len(urls(WordIndex(small), "library")) == 3
+    assert [file.name for file in folder.glob("v*")] == [f"v{WORDS_FORMAT}"]
+
+
+def test_a_text_that_stands_twice_on_a_page_is_found_as_a_phrase_and_by_its_link(small: Archive) -> None:
+    link = '<p><a href="/x">read the report</a></p>'
+    small.put(URL, f"<html lang=en><title>t</title>{link}<h2>between</h2>{link}</html>".encode(), START)
+    for asked in ('"the report"', 'link:"the report"', "link:report", "report"):
+        assert urls(WordIndex(small), asked) == [(URL, 0)]

@@ -297,13 +297,6 @@ for (const note of document.querySelectorAll("[data-until-other]")) {
 }
 
 // What is still being worked out is asked for again, while somebody looks.
-// Somebody asked for it in the bar over an archived page.
-const atOnce = document.querySelector("form[data-at-once]");
-if (atOnce) {
-  atOnce.querySelector("button").textContent = atOnce.dataset.atOnce;
-  atOnce.requestSubmit();
-}
-
 if (document.querySelector("[data-again]")) {
   const again = () => (document.hidden ? setTimeout(again, 1000) : loadAgain());
   setTimeout(again, 1500);
