@@ -16,8 +16,8 @@ from letopis.archive import Archive
 from letopis.exchange.imports import import_sources
 from letopis.zstandard import zstd
 
-MOST = 2.6
-"""Times the CPU of `warcio index` and of digests and compression of all bodies: 2.1 measured, with each record kept.
+MOST = 2.2
+"""Times the CPU of `warcio index` and of digests and compression of all bodies: 1.7 measured, with each record kept.
 
 Beside the index alone 2.7 on one machine and 4.5 on another: processors differ in what compression costs beside Python.
 """

@@ -127,7 +127,7 @@ class CaptureSettings(SettingsSection):
     language: str = setting("", "language that a browser asks for, such as cs-CZ; empty: as any other request")
     screenshot: Literal["png", "webp", "none"] = setting("png", "format of the picture that is kept of a page")
     screenshot_height: int = setting(4000, "most pixels of a page, from its top, on its picture; the rest is cut off")
-    screenshot_scale: float = setting(0.75, "size of a picture beside its page; 1 costs twice as much")
+    screenshot_scale: float = setting(0.75, "size of a picture; 1 is that of its page and costs twice as much")
     text: bool = setting(True, "keep the text of a page as a browser shows it")
     pages: int = setting(4, "pages that a browser has open at the same time")
     reuse: float = setting(600.0, "time in which a crawl uses a resource again without asking for it", "seconds")

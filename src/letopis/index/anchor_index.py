@@ -169,6 +169,7 @@ class _AnchorVocabulary:
     """The words of the main index over the fields of this one."""
 
     phrases: tuple[str, tuple[str, ...]] = ("exact", ("",))
+    any_start = ""
 
     def __init__(self, snapshot: WordSnapshot, schema: Any) -> None:
         self.schema = schema
@@ -177,6 +178,10 @@ class _AnchorVocabulary:
         self.forms_of = snapshot.forms_of
         self.further_bases = snapshot.further_bases
         self.further_forms = snapshot.further_forms
+
+    def places_of(self, word: str) -> tuple[str, ...]:
+        """Texts of links are blocks of one kind."""
+        return (word,)
 
 
 def anchor_schema() -> Any:

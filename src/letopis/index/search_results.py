@@ -221,7 +221,9 @@ def search(
     chosen = chosen[offset:]
     pattern = matcher.pattern(question)
     addresses = [candidate.address for candidate in chosen]
-    ends, numbers = snapshot.numbers("until", addresses), snapshot.numbers("number", addresses)
+    is_now = question.at is None and not question.spans
+    ends = repeat(OPEN_END) if is_now else snapshot.numbers("until", addresses)
+    numbers = snapshot.numbers("number", addresses)
     added = called.added(snapshot.numbers("resource", addresses), explain) if called else repeat(NO_ANCHOR)
     hits = [_hit(snapshot, pattern, *row) for row in zip(chosen, ends, numbers, added, strict=False)]
     if not similar:

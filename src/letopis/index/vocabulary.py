@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from letopis.index.page_text import WORD, StoredPage, is_cjk, lowered, nfc
+from letopis.index.word_documents import ANY_START, PHRASE_STARTS
 from letopis.lazy import Occur, Query
 from letopis.tuples import NamedTuple
 
@@ -36,6 +37,9 @@ class WordSource(Protocol):
 
     def stored(self, address: Any) -> StoredPage:
         """What is kept of a document."""
+
+    def places_of(self, word: str) -> tuple[str, ...]:
+        """A word as it stands: a term of `placed` for each kind of block that has it."""
 
 
 class KnownWord(NamedTuple):
@@ -82,11 +86,12 @@ def accent_variants(source: WordSource, word: str) -> tuple[str, ...]:
     if pattern == word or is_cjk(word):
         return ()
     same = re.compile(rf"(?<!\w){pattern}(?!\w)")
-    alike = Query.const_score_query(Query.regex_query(source.schema, "exact", pattern), 1.0)
+    alike = Query.const_score_query(Query.regex_query(source.schema, "placed", ANY_START + pattern), 1.0)
     found = [word]
     while len(found) <= MAX_VARIANTS:
         # Pages with what is known already are passed over: the next one has a word that is new.
-        known = Query.term_set_query(source.schema, "exact", found)
+        places = [place for other in found for place in source.places_of(other)]
+        known = Query.term_set_query(source.schema, "placed", places)
         hits = source.hits(Query.boolean_query([(Occur.Must, alike), (Occur.MustNot, known)]), 1)
         new = set(same.findall(lowered(source.stored(hits[0][1]).text))).difference(found) if hits else set()
         if not new:
@@ -100,7 +105,8 @@ def corrections(source: WordSource, word: str) -> list[KnownWord]:
     if len(word) < _SHORTEST_TYPO or not word.isalpha():
         return []
     for distance in (1, 2) if len(word) >= _SHORTEST_TWO_TYPOS else (1,):
-        query = Query.fuzzy_term_query(source.schema, "exact", word, distance)
+        starts = (Query.fuzzy_term_query(source.schema, "placed", start + word, distance) for start in PHRASE_STARTS)
+        query = Query.boolean_query([(Occur.Should, query) for query in starts])
         near = {other for other in _words(source, query) if 0 < edit_distance(word, other, distance) <= distance}
         if near:
             return _by_frequency(source, near)
@@ -118,7 +124,7 @@ def corrected_query(source: WordSource, text: str) -> str:
     def correct(match: re.Match[str]) -> str:
         word = lowered(nfc(match[0]))
         inside = any(start <= match.start() < end for start, end in quoted)
-        if inside or match[0] == "OR" or source.searcher.doc_freq("exact", word):
+        if inside or match[0] == "OR" or source.places_of(word):
             return match[0]
         found = corrections(source, word)
         return found[0].word if found else match[0]
@@ -132,10 +138,12 @@ def completions(source: WordSource, beginning: str, limit: int) -> list[KnownWor
         return []
     pattern = accent_pattern(beginning)
     begins = re.compile(pattern)
-    query = Query.regex_query(source.schema, "exact", pattern + ".*")
+    query = Query.regex_query(source.schema, "placed", f"{ANY_START}{pattern}.*")
     found = {word for word in _words(source, query) if begins.match(word)}
-    strict = source.searcher.terms_with_prefix("exact", beginning, limit=limit) if len(beginning) > 2 else []
-    return _by_frequency(source, found | {word for word, _ in strict})[:limit]
+    for start in PHRASE_STARTS if len(beginning) > 2 else ():
+        strict = source.searcher.terms_with_prefix("placed", start + beginning, limit=limit)
+        found.update(term.removeprefix(start) for term, _ in strict)
+    return _by_frequency(source, found)[:limit]
 
 
 def _words(source: WordSource, query: Any) -> Iterator[str]:
@@ -144,8 +152,15 @@ def _words(source: WordSource, query: Any) -> Iterator[str]:
 
 
 def _by_frequency(source: WordSource, words: set[str]) -> list[KnownWord]:
-    found = [KnownWord(word, int(source.searcher.doc_freq("exact", word))) for word in words]
+    found = [KnownWord(word, _versions(source, word)) for word in words]
     return sorted((known for known in found if known.versions), key=lambda known: (-known.versions, known.word))
+
+
+def _versions(source: WordSource, word: str) -> int:
+    places = source.places_of(word)
+    if len(places) < 2:
+        return sum(int(source.searcher.doc_freq("placed", place)) for place in places)
+    return int(source.searcher.search(Query.term_set_query(source.schema, "placed", list(places)), 1).count)
 
 
 def edit_distance(first: str, second: str, most: int) -> int:

@@ -4,8 +4,7 @@ One document stands for a run of versions with the same words. Text fields hold 
 all cutting and all finding of base forms happens before.
 
     base       base forms, with frequencies: what plain words of a query are matched with
-    exact      words as they stand, without frequencies: words in quotes, and prefixes
-    placed     `kind=word`, with positions: words, in all their forms, in a kind of block, and all phrases
+    placed     `kind=word`, with positions: words as they stand, in all their forms; phrases, prefixes, kinds of blocks
     forms      `>form=base` and `<base=form`: the dictionary in both directions, in documents of its own
     page       stored: URL, title and language, then one line a block
 
@@ -77,11 +76,13 @@ def word_schema() -> Any:
     return builder.build()
 
 
-_WORD_FIELDS = {"base": "freq", "exact": "basic", "placed": "position", "forms": "basic"}
+_WORD_FIELDS = {"base": "freq", "placed": "position", "forms": "basic"}
 HIDDEN = "hidden"
 """The kind, beside `link`, of what stands in no other block: what a link says when the mouse rests on it."""
 PHRASE_STARTS = tuple(f"{kind}=" for kind in (*BlockKind, HIDDEN) if kind != BlockKind.LINK)
 """What words of `placed` begin with that stand in a block of their own; texts of links stand in others."""
+ANY_START = f"({'|'.join(PHRASE_STARTS)})"
+"""The same as a regular expression."""
 
 BLOCK_WEIGHTS = {BlockKind.TITLE: 3, BlockKind.H1: 2}
 """How often words of a kind count: weight by repetition costs a question nothing."""
@@ -125,12 +126,11 @@ def _word_fields(
 
     Texts of links stand inside other blocks already, so they only say where words stand.
     """
-    fields: dict[str, list[str]] = {"base": [], "exact": [], "placed": [], "forms": []}
+    fields: dict[str, list[str]] = {"base": [], "placed": [], "forms": []}
     pairs: dict[str, str] = {}
     for kind, words in blocks:
         found = [bases[word] for word in words]
         pairs.update(zip(words, found, strict=True))
-        fields["exact"].append(" ".join(words))
         fields["base"] += [" ".join(found)] * BLOCK_WEIGHTS.get(kind, 1)
         fields["placed"].append(_placed(kind, words))
         if kind is BlockKind.LINK:

@@ -15,7 +15,8 @@ from letopis.index.learned_forms import LearnedForms
 from letopis.index.page_text import LINE_LEAD, WORD, StoredPage, is_cjk, lowered, unpack_stored_page
 from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
 from letopis.index.vocabulary import accent_pattern, accent_variants
-from letopis.index.word_documents import PHRASE_STARTS, STATE_MARK, STATE_NOW, WordIndexMark, unpack_mark
+from letopis.index.word_documents import ANY_START, PHRASE_STARTS, STATE_MARK, STATE_NOW, WordIndexMark, unpack_mark
+from letopis.index.word_runs import OPEN_END
 from letopis.lazy import FieldType, Occur, Query
 from letopis.model import to_millis
 
@@ -26,6 +27,11 @@ class Vocabulary(Protocol):
     schema: Any
     phrases: tuple[str, tuple[str, ...]]
     """The field with the places of words, and what words begin with there."""
+    any_start: str
+    """What words begin with there, as a regular expression."""
+
+    def places_of(self, word: str) -> tuple[str, ...]:
+        """A word as it stands, in that field: a term for each kind of block that has it."""
 
     def bases_of(self, form: str) -> tuple[str, ...]:
         """Base forms under which a word can be found."""
@@ -145,7 +151,8 @@ class QueryBuilder:
         if widely:
             queries += self._weaker("base", known.other_bases(word), found, _OTHER_ACCENTS)
             queries += self._weaker("base", known.further_bases(word), found, _FURTHER)
-            queries += self._weaker("exact", known.further_forms(word), (), _FURTHER)
+            further = [place for form in known.further_forms(word) for place in known.places_of(form)]
+            queries += self._weaker(known.phrases[0], further, (), _FURTHER)
         return _any_of(queries)
 
     def _placed(self, word: str, start: str, widely: bool) -> Any:
@@ -180,7 +187,8 @@ class QueryBuilder:
         if term.prefix:
             pattern = accent_pattern(term.words[0]) + ".*"
             parts = [Query.regex_query(self._schema, "placed", start + pattern) for start in starts]
-            return _any_of(parts or [Query.regex_query(self._schema, "exact", pattern)])
+            field, start = self._snapshot.phrases[0], self._snapshot.any_start
+            return _any_of(parts or [Query.regex_query(self._schema, field, start + pattern)])
         if starts:
             return _any_of(self._terms("placed", [start + term.words[0] for start in starts]))
         return self._quoted(term.words[0])
@@ -192,7 +200,8 @@ class QueryBuilder:
 
     def _quoted(self, word: str) -> Any:
         """The very word; how often it stands on a page is told by its base forms alone."""
-        there = Query.const_score_query(Query.term_query(self._schema, "exact", word, "basic"), 0.0)
+        places = list(self._snapshot.places_of(word))
+        there = Query.const_score_query(self._one_of(self._snapshot.phrases[0], places), 0.0)
         often = self._terms("base", self._snapshot.bases_of(word))
         return Query.boolean_query([(Occur.Must, there), *((Occur.Should, part) for part in often)])
 
@@ -254,6 +263,7 @@ class WordSnapshot:
     """A searcher with its schema and its dictionary of word forms. Safe to share between threads."""
 
     phrases: tuple[str, tuple[str, ...]] = ("placed", PHRASE_STARTS)
+    any_start = ANY_START
 
     def __init__(
         self, searcher: Any, schema: Any, bases: Callable[[], BaseForms], learned: LearnedForms, log: VersionLog
@@ -269,6 +279,7 @@ class WordSnapshot:
         self._others: dict[str, tuple[str, ...]] = {}
         self._further: dict[str, tuple[str, ...]] = {}
         self._members: dict[str, tuple[str, ...]] = {}
+        self._places: dict[str, tuple[str, ...]] = {}
         self._languages: frozenset[str] | None = None
 
     @cached_property
@@ -323,6 +334,13 @@ class WordSnapshot:
         if self.searcher.doc_freq("base", form):
             found.append(form)
         return tuple(dict.fromkeys(found))
+
+    def places_of(self, word: str) -> tuple[str, ...]:
+        """A word as it stands: a term of `placed` for each kind of block that has it."""
+        if word not in self._places:
+            terms = (start + word for start in PHRASE_STARTS)
+            self._places[word] = tuple(term for term in terms if self.searcher.doc_freq("placed", term))
+        return self._places[word]
 
     def languages(self) -> frozenset[str]:
         """The languages of all pages."""
@@ -385,7 +403,10 @@ class WordSnapshot:
     def standing(self, hits: Sequence[tuple[float, Any]], moment: int) -> list[tuple[float, Any]]:
         """Those of some documents that were valid at a moment."""
         addresses = [address for _, address in hits]
-        spans = zip(hits, self.numbers("time", addresses), self.numbers("until", addresses), strict=True)
+        ends = self.numbers("until", addresses)
+        if moment == OPEN_END - 1:
+            return [hit for hit, until in zip(hits, ends, strict=True) if until > moment]
+        spans = zip(hits, self.numbers("time", addresses), ends, strict=True)
         return [hit for hit, time, until in spans if time <= moment < until]
 
     def stored(self, address: Any) -> StoredPage:

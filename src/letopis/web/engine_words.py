@@ -147,9 +147,6 @@ REWORDED = {
         "{url} is an address of a private network. Owners can allow those in Settings: fetch.private."
     ),
     "no page of {site} is known here; crawl it first": translatable("No page of {site} is known here; crawl it first."),
-    "none of the pages could be fetched ({kinds}); the log says what became of each": translatable(
-        "None of the pages could be fetched: {kinds}."
-    ),
     "this archive is a clone of {origin} and takes in only what a pull brings": translatable(
         "This archive is a clone of {origin} and records nothing of its own."
     ),
