@@ -15,6 +15,7 @@ from judged_records import NOT_EQUAL, SAMPLES, brought_back, exported, judged, s
 
 from letopis.archive import Archive, NewCapture
 from letopis.catalog.straightening import straighten
+from letopis.config import DatabaseSettings, Settings
 from letopis.errors import Damaged
 from letopis.exchange.imports import import_sources
 from letopis.exchange.kept_records import KeptRecord
@@ -208,11 +209,16 @@ def frames(archive: Archive) -> list[tuple[int, ...]]:
     return archive.catalog.database.all("SELECT records FROM source_frame ORDER BY records")
 
 
-def test_records_share_frames_and_go_with_their_checks(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
+def test_records_share_frames_and_go_with_their_checks(
+    tmp_path: Path, request: pytest.FixtureRequest, engine: str
+) -> None:
     """What is forgotten of a frame is gone from it after a compaction; the others go out as they came."""
+    url = request.getfixturevalue("new_database")() if engine == "postgresql" else ""
+    settings = Settings(database=DatabaseSettings(url=url))
     records = [answer(URL, day, b"page %d" % day, "200 OK", f"Set-Cookie: s={day}", number=day) for day in range(1, 29)]
     (tmp_path / "x.warc").write_bytes(b"".join(records))
-    with Archive(tmp_path / "a") as archive:
+    with Archive(tmp_path / "a", settings=settings) as archive:
         import_sources(archive, [tmp_path / "x.warc"])
         assert frames(archive) == [(28,)]
         with archive.catalog.transaction() as cursor:
