@@ -119,8 +119,8 @@ def test_another_date_has_its_own_views(large: WebClient) -> None:
 
 
 def test_other_views_are_parts_of_the_whole(large: WebClient) -> None:
-    assert "1–50 of 500" in settled(large, "ranks")
-    assert "451–500 of 500" in settled(large, "ranks&page=99")
+    assert "1–20 of 500" in settled(large, "ranks")
+    assert "481–500 of 500" in settled(large, "ranks&page=99")
     assert f"The 60 highest of {PAGES + PAGES // 100:,} pages".replace(",", "\u202f") in settled(large, "links")
     assert "107 broken links." in settled(large, "broken")
     assert "101–107 of 107" in settled(large, "broken&page=3")

@@ -197,8 +197,8 @@ def test_the_first_start_leads_from_the_owner_to_the_first_watch(tmp_path: Path)
 def test_storage_tells_quotas_and_owners_the_room_on_disk(web: WebClient) -> None:
     text = Person(web, "olga").see("/storage")
     assert "store.max_bytes" in text
-    assert "Free on this disk" in text
-    assert "Free on this disk" not in web.get("/storage").text
+    assert "Used on this disk" in text
+    assert "Used on this disk" not in web.get("/storage").text
 
 
 def test_a_crawl_of_an_address_that_is_not_public_is_refused_on_the_page(web: WebClient) -> None:

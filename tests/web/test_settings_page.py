@@ -129,6 +129,31 @@ def test_what_does_not_fit_or_is_not_for_browsers_is_refused_and_nothing_is_kept
     assert edited_settings_of(owned).all() == {}
 
 
+def test_sizes_are_shown_and_changed_in_the_words_in_which_people_write_them(owned: Archive) -> None:
+    with running(owned) as web:
+        olga = Person(web, "olga")
+        assert 'value="10 MiB"' in olga.see("/settings?q=fetch.max_bytes")
+        for text, size, shown in (
+            ("20 MB", 20_000_000, "20 MB"),
+            ("16777216", 2**24, "16 MiB"),
+            ("4097", 4097, "4097"),
+        ):
+            assert olga.send("/settings", name="fetch.max_bytes", value=text)[0] == 303
+            assert reopened(owned).fetch.max_bytes == size
+            page = olga.see("/settings?q=fetch.max_bytes")
+            assert f'value="{shown}"' in page
+            assert f"from the next start: {shown}" in page
+        for nonsense, why in (("10 apples", "write a size as 4096, 64KiB"), ("2 GiB", "between 1 KiB and 1 GiB")):
+            status, page = olga.send("/settings", name="fetch.max_bytes", value=nonsense)
+            assert (status, why in unescape(page)) == (422, True), page
+
+
+def test_sections_are_folded_until_somebody_looks_for_a_setting(owned: Archive) -> None:
+    with running(owned) as web:
+        assert web.get("/settings").text.count('<details class="doing" data-open-wide>') > 9
+        assert '<details class="doing" data-open-wide open>' in web.get("/settings?q=fetch").text
+
+
 def test_only_owners_change_settings(owned: Archive) -> None:
     with running(owned) as web:
         uwe = Person(web, "uwe")

@@ -390,10 +390,33 @@ def test_the_frame_of_the_replay_speaks_the_language_of_the_reader(pages: WebCli
     assert "All captures" not in pages.get(address).text
 
 
-def test_a_day_that_towers_over_the_others_is_cut_and_says_how_high_it_is() -> None:
-    days = [(f"2026-03-{day:02}", 4, 0) for day in range(1, 10)] + [("2026-03-10", 400, 11)]
-    drawn = bars(days, cut=True)
-    assert [one.cut for one in drawn] == [False] * 9 + [True]
-    assert (drawn[0].lower_height, drawn[-1].lower_height + drawn[-1].upper_height) == (20.0, 100.0)
-    assert not any(one.cut for one in bars(days))
-    assert not any(one.cut for one in bars(days[-3:], cut=True))
+def test_where_a_day_towers_over_the_others_all_are_drawn_as_square_roots() -> None:
+    days = [(f"2026-03-{day:02}", 4, 0) for day in range(1, 10)] + [("2026-03-10", 399, 1)]
+    drawn = bars(days, rooted=True)
+    assert all(one.rooted for one in drawn)
+    assert (drawn[0].lower_height, drawn[-1].lower_height, drawn[-1].upper_height) == (10.0, 99.75, 0.25)
+    assert not any(one.rooted for one in bars(days))
+    assert not any(one.rooted for one in bars(days[-3:], rooted=True))
+
+
+@pytest.mark.parametrize(("pages", "named"), [(2, False), (40, True)])
+def test_the_overview_names_a_scale_that_is_not_straight(tmp_path: Path, pages: int, named: bool) -> None:
+    with Archive(tmp_path / "archive", clock=lambda: at(9 * 1440)) as archive, running(archive) as web:
+        archive.record([look(f"http://a.example/{day}", at(day * 1440), HTML % day) for day in range(8)])
+        archive.record([look(f"http://a.example/more/{n}", at(8 * 1440), HTML % n) for n in range(pages)])
+        assert ("square-root scale" in web.get("/").text) is named
+
+
+def test_a_redirect_in_a_circle_is_called_so_and_cards_without_actions_name_none(tmp_path: Path) -> None:
+    home, first, second = (f"http://a.example/{name}" for name in ("", "first", "second"))
+    with Archive(tmp_path / "archive", clock=lambda: at(100)) as archive:
+        archive.record([look(home, at(0), b'<title>Home</title><a href="/first">round</a>')])
+        archive.record([
+            look(first, at(1), status=302, headers=(("Location", second),)),
+            look(second, at(2), status=302, headers=(("Location", first),)),
+        ])  # fmt: skip
+        with running(archive) as web:
+            page = web.get("/site/a.example?view=broken").text
+    assert ">redirect in a circle</span>" in page
+    assert ">302<" not in page
+    assert '<td data-label="Actions"><div></div></td>' in page, "which a phone leaves out"

@@ -96,7 +96,7 @@ def test_a_row_of_changes_names_all_that_went_and_came(tmp_path: Path) -> None:
     assert "Stock of this chair is many → Stock of this chair is none" in row["details"], "files name them too"
 
 
-def test_changes_of_a_site_come_in_short_pages(tmp_path: Path) -> None:
+def test_changes_and_ranks_of_a_site_come_in_short_pages(tmp_path: Path) -> None:
     with Archive(tmp_path / "many", clock=lambda: at(100)) as opened:
         opened.record([look(f"http://many.example/{number}", at(50), text(f"Page {number}")) for number in range(25)])
         with running(opened) as client:
@@ -104,7 +104,10 @@ def test_changes_of_a_site_come_in_short_pages(tmp_path: Path) -> None:
             pages = [
                 client.get(f"/site/many.example?view=changes&since={rfc3339(at(10))}&page={n}").text for n in (1, 2)
             ]
+            rows(client, "/site/many.example?view=ranks&as=json")
+            ranks = client.get("/site/many.example?view=ranks").text
     assert [page.count('class="badge appeared"') for page in pages] == [20, 5]
+    assert "1–20 of 25" in ranks
     assert "page=2#events" in pages[0], "the next page begins where the list does"
     assert [page.count("<div></div>") for page in pages] == [20, 5], (
         "a card has no label for details that there are not"
@@ -129,6 +132,8 @@ def test_ranks_tell_how_they_rose_since_another_time(web: WebClient) -> None:
     assert found[NEWS]["rise"] == pytest.approx(found[NEWS]["rank"] - then[NEWS]["rank"])
     assert sorted(row["place"] for row in found.values()) == [1, 2, 3]
     assert (found[NEWS]["links_in"], found[NEWS]["clicks"]) == (1, 1)
+    page = web.get(f"/site/a.example?view=ranks&since={rfc3339(at(99))}").text
+    assert '<span class="soft none">the same</span>' in page, "cards leave out what says nothing"
 
 
 def test_a_page_lists_the_links_to_it_and_its_own_as_of_any_time(web: WebClient) -> None:

@@ -53,6 +53,7 @@ def test_the_page_draws_growth_and_lists_sites_and_tells_owners_of_health(web: W
     page = web.get("/storage", Accept="text/html").text
     assert re.search(r'<polyline class="line" points="0,100 ', page)
     assert 'href="/site/a.example"' in page
+    assert '<span class="keys">contents: ' in page, "so that the days stand at the ends of a narrow chart"
     assert "letopis verify" not in page
     shown = web.get("/storage", Accept="text/html", **owner(archive)).text
     assert "letopis verify" in shown

@@ -150,6 +150,14 @@ def test_a_copy_is_a_watch_of_whoever_made_it(web: WebClient, uwe: Person, archi
     assert (copy.filters, copy.every, copy.name, copy.owner) == ((("css", "#price"),), 7200.0, "2", "olga")
 
 
+def test_the_page_says_what_its_time_is_of_and_gives_the_tag_a_label_of_its_own(uwe: Person) -> None:
+    uwe.post("/watches", url=SHOP, tag="shops")
+    uwe.post("/watches/1", action="pause")
+    shown = uwe.see("/watches/1")
+    assert '<dd class="under">last check <time' in shown
+    assert '<dt>Tag</dt><dd class="text"><a href="/watches?tag=shops">' in shown
+
+
 def test_snoozing_is_shown_and_can_be_ended(uwe: Person, archive: Archive) -> None:
     uwe.post("/watches", url=SHOP)
     uwe.post("/watches/1", action="snooze", **{"for": "8h"})

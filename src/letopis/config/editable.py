@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from letopis.config.loader import fitted_value, unknown_setting
+from letopis.config.loader import fitted_value, format_size, unknown_setting
 from letopis.config.settings import DAY, Setting, Settings, SettingSource, find_setting, setting_value
 from letopis.errors import SettingError, UsageError
 
@@ -92,7 +92,8 @@ def edited_value(settings: Settings, name: str, text: str) -> Any:
         raise UsageError(str(error)) from None
     bounds = EDITABLE[name]
     if bounds is not None and not bounds[0] <= value <= bounds[1]:
-        raise UsageError(f"{name} must be between {bounds[0]:g} and {bounds[1]:g} {row.unit}".rstrip())
+        least, most = (format_size(int(b)) if row.unit == "bytes" else f"{b:g} {row.unit}".rstrip() for b in bounds)
+        raise UsageError(f"{name} must be between {least} and {most}")
     _refuse_turned(_changed(settings, {name: value}))
     return value
 

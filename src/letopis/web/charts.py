@@ -15,30 +15,25 @@ from letopis.web.pages import iso_day
 
 BAR_HEIGHT = 100.0
 _GAP = 0.18
-_CUT_ABOVE, _TOWERS, _FEWEST_TO_CUT = 5, 1.5, 5
-"""Bars are cut at five times the median, if that shortens one by a third, and five of them say what is usual."""
+_TOWERS, _FEWEST_DAYS = 7.5, 5
+"""Bars tower that are so many times as high as the median, where so many of them say what is usual."""
 _MOST_POINTS = 600
 """Of a line: a drawing has no more of them to show."""
 
 
 class Bar(NamedTuple):
-    """A column of two stacked parts in a drawing of 1000 by 100, of which a share is `drawn`."""
+    """A column of two stacked parts in a drawing of 1000 by 100; a `rooted` one is as high as its square root."""
 
     label: str
     lower: int
     upper: int
+    rooted: bool
     x: float
     width: float
     lower_y: float
     lower_height: float
     upper_y: float
     upper_height: float
-    drawn: float = 1.0
-
-    @property
-    def cut(self) -> bool:
-        """Whether it is higher than it is drawn."""
-        return self.drawn < 1
 
     @property
     def total(self) -> int:
@@ -62,25 +57,26 @@ def growth_line(days: Sequence[tuple[str, int]]) -> str:
     return " ".join([*points[::step], "1000,0"])
 
 
-def bars(rows: Sequence[tuple[str, int, int]], *, cut: bool = False) -> list[Bar]:
+def bars(rows: Sequence[tuple[str, int, int]], *, rooted: bool = False) -> list[Bar]:
     """Bars for rows of label, lower part, upper part; the highest one fills the drawing.
 
-    With `cut`, rows that tower over the others, and would flatten them to a line, are cut at some times their median.
+    With `rooted`, where one towers over the others and would flatten them to a line, all are as high as the square
+    roots of their numbers: the order stays, and four times as much is twice as high.
     """
     totals = sorted(lower + upper for _, lower, upper in rows if lower + upper)
     most = totals[-1] if totals else 1
-    usual = _CUT_ABOVE * totals[len(totals) // 2] if cut and len(totals) >= _FEWEST_TO_CUT else most
-    most = usual if most > _TOWERS * usual else most
+    power = 0.5 if rooted and len(totals) >= _FEWEST_DAYS and most > _TOWERS * totals[len(totals) // 2] else 1.0
     step = 1000.0 / max(len(rows), 1)
-    return [_bar(label, lower, upper, at * step, step, most) for at, (label, lower, upper) in enumerate(rows)]
+    return [_bar(label, lower, upper, at * step, step, most, power) for at, (label, lower, upper) in enumerate(rows)]
 
 
-def _bar(label: str, lower: int, upper: int, start: float, step: float, most: int) -> Bar:
-    full = max(most, lower + upper)
-    low, high = BAR_HEIGHT * lower / full, BAR_HEIGHT * upper / full
+def _bar(label: str, lower: int, upper: int, start: float, step: float, most: int, power: float) -> Bar:
+    total = lower + upper
+    height = BAR_HEIGHT * (total / most) ** power
+    low, high = (height * part / (total or 1) for part in (lower, upper))
     x, width = start + step * _GAP / 2, step * (1 - _GAP)
-    places = (x, width, BAR_HEIGHT - low, low, BAR_HEIGHT - low - high, high, most / full)
-    return Bar(label, lower, upper, *(round(place, 2) for place in places))
+    places = (x, width, BAR_HEIGHT - low, low, BAR_HEIGHT - low - high, high)
+    return Bar(label, lower, upper, power < 1, *(round(place, 2) for place in places))
 
 
 STRIP_WIDTH = 1000.0

@@ -137,9 +137,7 @@ REWORDED = {
     "the code is wrong; it stands on the terminal of 'letopis serve'": translatable(
         "The code is wrong. It stands on the terminal where the service was started."
     ),
-    "{name} must be between {least} and {most} {unit}": translatable(
-        "{name} must be between {least} and {most} {unit}."
-    ),
+    "{name} must be between {least} and {most}": translatable("{name} must be between {least} and {most}."),
     "{name} is set in the {place}; change it there": translatable(
         "{name} is set in the {place} and not here; change it there."
     ),

@@ -20,6 +20,7 @@ from letopis.archive import Archive
 from letopis.archive.activity import DAY, activity_of, busiest_hosts, is_checked, recent_versions
 from letopis.archive.audit import DAYS_KEPT
 from letopis.archive.crawl_status import crawl_figures
+from letopis.config.loader import format_size
 from letopis.errors import BadUrl, LetopisError, UsageError, shell_words
 from letopis.model import Outcome, from_millis, to_millis
 from letopis.model.rights import OWN
@@ -49,7 +50,7 @@ from letopis.web.charts import Bar, bars, growth_line
 from letopis.web.jobs import open_runs
 from letopis.web.languages import translatable
 from letopis.web.login import local_path
-from letopis.web.pages import PageRoute, form_of, human_size, iso_day, render_page, url_in_path
+from letopis.web.pages import PageRoute, form_of, iso_day, render_page, url_in_path
 from letopis.web.tables import MOST_ROWS, TableColumn, make_table, table_download
 
 router = APIRouter(route_class=PageRoute)
@@ -143,7 +144,7 @@ def _days(archive: Archive) -> list[Bar]:
         row = found.get(number)
         label = iso_day(from_millis(number * DAY))
         rows.append((label, row.changed if row else 0, row.new if row else 0))
-    return bars(rows, cut=True)
+    return bars(rows, rooted=True)
 
 
 @router.get("/find")
@@ -281,7 +282,7 @@ def _settings_page(
         "editable": [row for row in fitting if row.editable],
     }
     rows = chosen.get(only, fitting)
-    written = {row.name: row.value if row.next is None else row.next for row in rows}
+    written = {row.name: _field_text(row) for row in rows}
     sections = [
         (name, list(group)) for name, group in groupby(map(_readable, rows), lambda row: row.name.partition(".")[0])
     ]
@@ -320,11 +321,17 @@ def _readable(row: SettingRow) -> SettingRow:
     return row._replace(value=value, default=default, next=later)
 
 
+def _field_text(row: SettingRow) -> str:
+    """What the field of a setting holds: its value, and sizes in the words in which they are shown."""
+    text = row.value if row.next is None else row.next
+    return format_size(int(text)) if row.unit == "bytes" and text.isdigit() else text
+
+
 def _readable_value(text: str, unit: str) -> str:
     if text in _WORDS:
         return _WORDS[text]
     if unit and text.replace(".", "", 1).isdigit() and float(text):
-        return human_size(float(text)) if unit == "bytes" else format_span(float(text))
+        return format_size(int(text)) if unit == "bytes" else format_span(float(text))
     return "0" if text == "0.0" else text
 
 

@@ -22,6 +22,7 @@ from letopis.api.access import principal_of
 from letopis.api.requests import archive_of, http_status_of
 from letopis.archive import Archive
 from letopis.archive.activity import find_page
+from letopis.config.loader import format_size
 from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model import rfc3339, stamp14
 from letopis.replay.addresses import embedded_url, path_after
@@ -138,6 +139,7 @@ environment.filters |= {
     "due": due_time,
     "minute": input_minute,
     "size": human_size,
+    "setting_size": format_size,
     "number": grouped,
     "decimal": decimal,
     "share": share,

@@ -15,7 +15,7 @@ from letopis.index.link_reports import BrokenRow
 from letopis.index.page_places import PageSources, with_places
 from letopis.index.site_events import SiteEvent
 from letopis.index.site_maps import MapPage
-from letopis.model import stamp14
+from letopis.model import FailureKind, stamp14
 from letopis.operations.links import change_of_event
 from letopis.operations.site_audits import AuditCounts
 from letopis.operations.site_listings import PageFacts
@@ -204,14 +204,16 @@ def with_lines(sources: PageSources, answers: RecordReader, rows: Sequence[Simpl
     for row, found in zip(rows, with_places((row.found for row in rows), sources), strict=True):
         row.line, row.column = found.line, found.column
         row.markup = sources.line(row.source, found.line, found.column)
-        row.failure = "" if row.status else _failure_of(answers, row.target)
+        row.failure = _failure_of(answers, row)
     return list(rows)
 
 
-def _failure_of(answers: RecordReader, url: str) -> str:
-    """Why the last check of an address got no answer."""
+def _failure_of(answers: RecordReader, row: SimpleNamespace) -> str:
+    """Why the target of a link gave no answer; redirects that end at a redirect go round in a circle."""
+    if row.status:
+        return FailureKind.REDIRECT_LOOP if 300 <= row.status < 400 else ""
     try:
-        return answers.newest_checks(url, 1)[-1].failure
+        return answers.newest_checks(row.target, 1)[-1].failure
     except NotFound:
         return ""
 

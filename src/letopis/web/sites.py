@@ -223,7 +223,7 @@ def _answer(request: Request, where: str, ask: SiteQuery) -> Response:
     if filled and "rows" in filled:
         asked = _QUESTIONS.get(ask.view)
         question = asked and TableQuestion(asked[0], {"site": name, **asked[1]})
-        size, place = _FEW if ask.view in _PLACES else PAGE_ROWS, _PLACES.get(ask.view, "")
+        size, place = _FEW if ask.view in (*_PLACES, "ranks") else PAGE_ROWS, _PLACES.get(ask.view, "")
         table = make_table(request, filled["columns"], filled["rows"], size=size, question=question, place=place)
         wanted = table_download(table.with_rows(filled.get("whole", list)), f"{name}-{ask.view}")
         if wanted is not None:
