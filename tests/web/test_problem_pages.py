@@ -122,7 +122,7 @@ def test_an_unknown_address_can_be_saved_watched_or_its_site_crawled(
     assert found
     body = urlencode({"url": url, "csrf": found[1]})
     saved = web.ask("POST", "/save", body, Content_Type=FORM, **owner)
-    assert (saved.status, saved.headers["location"]) == (303, f"/url/{url}")
+    assert (saved.status, saved.headers["location"]) == (303, f"/url/{url}?saved.now=1")
     assert b"nobody looked" in archive.get(url).body
     assert web.get(f"/url/{url}", **owner).status == 200
 
