@@ -118,6 +118,7 @@ def test_links_in_notifications_begin_with_the_address_that_was_set() -> None:
     assert home_of(ServeSettings(address="https://archive.example.org/")) == "https://archive.example.org"
     assert home_of(ServeSettings(host="0.0.0.0", port=99)) == "http://localhost:99"
     assert home_of(ServeSettings(host="::1")) == "http://[::1]:8080"
+    assert home_of(ServeSettings(port=0)) == "", "nobody can open port 0"
 
 
 @pytest.mark.asyncio

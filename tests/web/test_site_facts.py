@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from time import monotonic
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from served_archive import WebClient, at, look, running
@@ -134,6 +137,15 @@ def test_ranks_tell_how_they_rose_since_another_time(web: WebClient) -> None:
     assert (found[NEWS]["links_in"], found[NEWS]["clicks"]) == (1, 1)
     page = web.get(f"/site/a.example?view=ranks&since={rfc3339(at(99))}").text
     assert '<span class="soft none">the same</span>' in page, "cards leave out what says nothing"
+
+
+@pytest.mark.parametrize("view", ["map", "changes", "ranks"])
+def test_a_link_to_a_view_keeps_both_of_its_dates(web: WebClient, view: str) -> None:
+    shown = web.get(f"/site/a.example?view={view}&since=2024-05-01&at=2024-05-03").text
+    (link,) = re.findall(r'<a class="share" href="([^"]+)"', shown)
+    assert parse_qs(urlsplit(unescape(link)).query) == {
+        "view": [view], "at": ["2024-05-03T23:59:59.999Z"], "since": ["2024-05-01T00:00:00Z"],
+    }  # fmt: skip
 
 
 def test_a_page_lists_the_links_to_it_and_its_own_as_of_any_time(web: WebClient) -> None:

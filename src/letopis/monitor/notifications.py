@@ -53,13 +53,17 @@ class Notification(NamedTuple):
 
 
 def home_of(settings: ServeSettings) -> str:
-    """Where people open the web interface: as it was set, else where it listens."""
+    """Where people open the web interface: as it was set, else where it listens; empty where any port may be taken."""
+    if not settings.port and not settings.address:
+        return ""
     host = "localhost" if settings.host in ("", "0.0.0.0", "::") else settings.host  # noqa: S104 - compared with
     return settings.address.rstrip("/") or f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
 
 
 def _links(home: str, alert: AlertRow, stored: dict[str, Any]) -> dict[str, str]:
     """Where the web interface shows what was noticed: the comparison as the watch sees it, and what noticed it."""
+    if not home:
+        return {"comparison": "", "page": ""}
     when = rfc3339(from_millis(alert.time))
     compared = f"{home}/compare/{quote(alert.url, safe=_IN_PATH)}?to={when}&alert={alert.id}"
     watch, saved = stored.get("watch"), stored.get("saved")

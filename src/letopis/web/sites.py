@@ -239,7 +239,9 @@ def _answer(request: Request, where: str, ask: SiteQuery) -> Response:
         pages=found.now("pages then", site_listings.count_pages) if ask.at else found.count(), view=ask.view,
         views=SITE_VIEWS, at=seen_from, since=before, dated=bool(ask.at),
         bar=time_bar(request, seen_from if ask.at else None, found.times(), now),
-        link=urlencode({"view": ask.view, "at": rfc3339(seen_from)}),
+        link=urlencode(
+            {"view": ask.view, "at": rfc3339(seen_from)} | ({"since": rfc3339(before)} if ask.since else {})
+        ),
         kept=urlencode({name: value for name, value in (("at", ask.at), ("since", ask.since)) if value}),
         waiting=filled is None, checked=_checked(context, request.query_params.get("checked", "")), **(filled or {}),
     )  # fmt: skip
