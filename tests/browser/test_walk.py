@@ -125,7 +125,13 @@ def test_on_the_phone_the_picture_of_links_fits_with_names_that_can_be_read_and_
             ]  # fmt: skip
             assert crossing == []
         tab.get_by_role("button", name="Whole picture").tap()
-        tab.locator("svg.web a").first.locator("circle").last.tap()
+        dot = tab.locator("svg.web a").first
+        dot.locator("circle").last.tap()
+        assert tab.locator("svg.web a.near").count() > 1, "its neighbours stay as they were"
+        tab.get_by_role("button", name="Larger").tap()
+        place = dot.bounding_box()
+        assert 0 <= place["x"] <= 390
+        assert 0 <= place["y"] <= 844
         tab.locator("[data-chosen] a").tap()
         tab.get_by_role("heading", name="Availability").wait_for()
 
@@ -136,7 +142,11 @@ def test_on_the_phone_the_bar_of_the_replay_is_one_line_that_opens(visit: Visit,
         bar = tab.locator("header.replay")
         assert bar.bounding_box()["height"] < 70
         assert browsed_world.hosts[0] in bar.locator("h1").inner_text()
-        assert bar.locator(".when time").is_visible()
+        for told in (bar.locator(".when time"), bar.locator(".when small")):
+            place = told.bounding_box()
+            assert told.is_visible()
+            assert 0 <= place["x"] < place["x"] + place["width"] <= 390
+            assert told.evaluate("one => one.closest('.when').scrollWidth <= one.closest('.when').clientWidth")
         assert bar.get_by_role("link", name="Later").or_(bar.get_by_role("link", name="Earlier")).first.is_visible()
         assert not bar.get_by_role("link", name="All captures").is_visible()
         bar.locator("label[for=bar-more]").click()

@@ -140,6 +140,23 @@ def test_there_are_neither_accounts_nor_an_api(open_sites: ReplayClient) -> None
         assert open_sites.ask("POST", path, "", Host=urlsplit(open_sites.replay).netloc).status == 405
 
 
+def test_the_language_chosen_in_the_service_is_spoken_by_the_bar_of_the_replay(
+    closed: tuple[WebClient, ReplayClient],
+) -> None:
+    web, sites = closed
+    form = f"name=anna&password={PASSWORD.replace(' ', '+')}"
+    signed = web.ask("POST", "/login", form, Content_Type="application/x-www-form-urlencoded")
+    session = next(v for n, v in signed.all_headers if n == "set-cookie" and "session" in v).partition(";")[0]
+    chosen = f"{session}; letopis_language=cs"
+    entry = web.get(f"/replay/enter?to=/web/{STAMP}/{PAGE}", Cookie=chosen, Accept_Language="en").headers["location"]
+    assert parse_qs(urlsplit(entry).query)["language"] == ["cs"]
+    entered = sites.base(f"{urlsplit(entry).path}?{urlsplit(entry).query}")
+    kept = "; ".join(v.partition(";")[0] for n, v in entered.all_headers if n == "set-cookie")
+    assert sites.base(f"/web/{STAMP}/{PAGE}", Cookie=kept, Accept_Language="en").headers["content-language"] == "cs"
+    unknown = sites.base(f"/.letopis/enter?language=tlh&to=/web/{STAMP}/{PAGE}")
+    assert not [value for _, value in unknown.all_headers if "letopis_language" in value]
+
+
 def test_a_closed_archive_is_read_with_a_cookie_that_only_lets_read(closed: tuple[WebClient, ReplayClient]) -> None:
     web, sites = closed
     assert sites.of(PAGE, 0, Sec_Fetch_Dest="iframe").status == 401

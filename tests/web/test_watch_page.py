@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from html import unescape
@@ -226,6 +227,32 @@ def test_alerts_are_unread_until_they_are_opened_or_somebody_says_so(
     (opened,) = re.findall(r'href="(/url/[^"]+alert=\d+)"', eva.get("/alerts").text)
     eva.get(opened)
     assert unread(eva) == 0, "whoever opened the alert knows"
+
+
+def test_a_comparison_reads_the_alerts_up_to_what_it_shows_and_no_later_one(uwe: Person, archive: Archive) -> None:
+    page = "http://shop.example/other"
+    uwe.post("/watches", url=page)
+    archive.put(page, b"<title>Shop</title><p>The price is now 70 EUR.</p>", at(70))
+    for hour in (80, 85, 90):
+        archive.put(page, b"<title>Shop</title><p>The price is now %d EUR.</p>" % hour, at(hour))
+        version = archive.versions(page)[-1].number
+        row = AlertRow(0, page, "changed", to_millis(at(hour)), f"{page} changed", json.dumps({"version": version}))
+        Watches(archive.catalog.database).save_judged([], [NewAlert(row, ())])
+
+    def unread() -> int:
+        return uwe.get("/alerts").text.count('class="dot"')
+
+    opened = [
+        one.replace("&amp;", "&") for one in re.findall(r'href="(/compare/[^"]+alert=\d+)"', uwe.get("/alerts").text)
+    ]
+    assert unread() == 3
+    for link, left in ((opened[1], 1), (opened[2], 1), (opened[0], 0)):
+        assert ("A change of this page is unread" in uwe.get(link).text) == bool(left)
+        assert unread() == left
+    text = uwe.get(f"/url/{page}").text
+    assert "<del>The price is now 85 EUR.</del> <ins>The price is now 90 EUR.</ins>" in text, (
+        "what went beside what came"
+    )
 
 
 def test_a_part_that_says_a_price_is_watched_as_a_price(uwe: Person) -> None:

@@ -83,6 +83,16 @@ class UnreadMarks(ObserverMarks):
         looks = self.seen([row.id for row in rows])
         return {row.url: looks[row.id].looked if row.id in looks else 0 for row in rows}
 
+    def move_up_to(self, url: str, time: int) -> bool:
+        """The person has read the alerts of a page up to a time, not its newest version; False where they had."""
+        rows, look = self._known([url]), self.last_seen(url)
+        if not rows or (look is not None and look.looked >= time):
+            return False
+        with self._archive.catalog.transaction() as cursor:
+            moved = [(row.id, ObserverState(look.version if look is not None else None, time)) for row in rows]
+            self._archive.catalog.observers.set_many(cursor, self._observer, moved)
+        return True
+
     def keep_unread(self, urls: Iterable[str]) -> None:
         """Pages are new to the person again, as if they had never looked."""
         moved = [(row.id, ObserverState(None, 0)) for row in self._known(urls)]

@@ -42,7 +42,7 @@ from letopis.replay.frame import (
 from letopis.replay.origin import ReplayOrigin, ReplaySite
 from letopis.replay.site_rewriting import OURS, browser_script
 from letopis.replay.sites import SiteRequest, common_fields, missing_mark, missing_response, preflight, site_response
-from letopis.web.languages import language_of, use_language
+from letopis.web.languages import LANGUAGE_COOKIE, LANGUAGES, language_of, use_language
 from letopis.web.pages import STATIC, environment
 
 REPLAY_COOKIE = "letopis_replay"
@@ -167,17 +167,19 @@ class ReplayApp:
     # Who may read.
 
     def _entered(self, request: Request) -> Response:
-        """A reader who comes with a code from the service: it is used up, and becomes a cookie."""
+        """A reader who comes with a code from the service: it is used up and becomes a cookie, as their language does."""
         target, home = request.query_params.get("to", ""), request.query_params.get("home", "")
         answer = RedirectResponse(target if target.startswith("/web/") else self._home.default, 303)
         now = int(time.time())
         owner = self._rows.take(request.query_params.get("code", ""), "entry", now)
-        cookies = {HOME_COOKIE: home} if self._home.is_ours(home) else {}
+        cookies = {cookie_of(request.scope, HOME_COOKIE): home} if self._home.is_ours(home) else {}
+        if (spoken := request.query_params.get("language", "")) in LANGUAGES:
+            cookies[LANGUAGE_COOKIE] = spoken
         if owner is not None:
-            cookies[REPLAY_COOKIE] = self._rows.begin(owner, "replay", now, REPLAY_LIFETIME)
+            cookies[cookie_of(request.scope, REPLAY_COOKIE)] = self._rows.begin(owner, "replay", now, REPLAY_LIFETIME)
         for name, value in cookies.items():
             answer.set_cookie(
-                cookie_of(request.scope, name), value, max_age=REPLAY_LIFETIME, path="/", domain=self._origin.domain,
+                name, value, max_age=REPLAY_LIFETIME, path="/", domain=self._origin.domain,
                 httponly=True, samesite="lax", secure=self._origin.scheme == "https",
             )  # fmt: skip
         answer.headers["referrer-policy"] = "no-referrer"

@@ -58,6 +58,7 @@ from letopis.replay.frame import go_to_date, not_captured_page
 from letopis.tuples import NamedTuple
 from letopis.urls import surt
 from letopis.web.charts import CalendarCapture, CalendarDays, calendar_months
+from letopis.web.languages import language_of
 from letopis.web.pages import render_page
 from letopis.web.timebar import chosen_moment, time_bar
 
@@ -217,7 +218,10 @@ def _version(archive: Archive, moment: TimelineCapture) -> Version:
 
 
 def enter(request: Request) -> Response:
-    """To the replay origin: whoever needs an account to read brings a code that is good for once, within a minute."""
+    """To the replay origin, in the language spoken here: cookies of this host are not sent there.
+
+    Whoever needs an account to read brings a code that is good for once, within a minute.
+    """
     archive, to = archive_of(request), request.query_params.get("to", "")
     origin = replay_door(request.scope).origin_for(request.headers.get("host", ""))
     if origin is None or not to.startswith("/web/"):
@@ -226,7 +230,8 @@ def enter(request: Request) -> Response:
     code = ""
     if session is not None and not archive.settings.serve.public:
         code = session_rows_of(archive).begin(session.user.id, "entry", int(time.time()), ENTRY_LIFETIME)
-    query = urlencode({"code": code, "home": origin_of(request.scope), "to": to})
+    spoken = language_of(request).code
+    query = urlencode({"code": code, "home": origin_of(request.scope), "language": spoken, "to": to})
     return RedirectResponse(f"{origin.base}/.letopis/enter?{query}", 303, headers={"referrer-policy": "no-referrer"})
 
 

@@ -36,7 +36,7 @@ from letopis.operations.pages import DiffQuery, diff_sides
 from letopis.replay.csp import SAFE_HEADERS
 from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
-from letopis.web.history import mark_seen, unread_marks
+from letopis.web.history import mark_compared, unread_marks
 from letopis.web.languages import translatable
 from letopis.web.pages import PageAddress, PageRoute, form_of, page_address, render_page, url_in_path
 from letopis.web.timebar import chosen_moment, chosen_time, time_bar
@@ -239,7 +239,7 @@ def comparison(request: Request) -> Response:
     """Two versions: by default the newest and the one before it; with `filter` and a number as that watch sees them.
 
     `filter=watch` means the first watch of the page with filters, `alert` and a number the watch of that alert. Who
-    comes from an alert or a watch has read what is new of the page, once the newest version is shown.
+    comes from an alert or a watch has read what was new of the page up to the version that is shown.
     """
     context = context_of(request)
     archive = context.archive
@@ -255,7 +255,7 @@ def comparison(request: Request) -> Response:
     if view == _FRAME:
         return _framed(sides.old, sides.new, origin_of(request.scope))
     now = context.moment()
-    seen_now = bool(chosen) and pair.after is None and mark_seen(request, context, asked.url)
+    seen_now = bool(chosen) and mark_compared(request, context, pair.new, pair.after)
     return render_page(
         request, "compare.html", url=asked.url, host=host_of(asked.url), title=title, pair=pair,
         view=view, views={name: label for name, label in COMPARE_VIEWS.items() if name != "pictures" or any(pictures)},

@@ -15,7 +15,7 @@ from letopis.api.door import context_of
 from letopis.archive import Archive
 from letopis.archive.activity import activity_of
 from letopis.archive.observers import UnreadMarks
-from letopis.archive.verdicts import judged
+from letopis.archive.verdicts import ReplacedText, judged, replaced_texts
 from letopis.index.link_graph import Graph
 from letopis.index.link_reports import LinkRow, links_for
 from letopis.model import Check, Version, to_millis
@@ -91,6 +91,13 @@ def mark_seen(request: Request, context: Context, url: str) -> bool:
     return unread
 
 
+def mark_compared(request: Request, context: Context, shown: Version, after: Version | None) -> bool:
+    """The same of a comparison: what came after the version that it shows stays unread."""
+    if after is None:
+        return mark_seen(request, context, shown.url)
+    return unread_marks(request, context).move_up_to(shown.url, to_millis(after.time) - 1)
+
+
 @router.get("/url/{rest:path}")
 def resource(request: Request) -> Response:
     """Everything that is known of one address; with `alert`, whoever comes from that alert has read it."""
@@ -160,6 +167,11 @@ class VersionLine(NamedTuple):
     def verdict(self) -> str:
         """What the check that brought it said of the change."""
         return "new" if self.number == 0 else self.found.verdict if self.found is not None else "changed"
+
+    @property
+    def texts(self) -> list[ReplacedText]:
+        """What went and came with it, each that went beside what took its place."""
+        return replaced_texts(self.found)
 
 
 def _facts(version: Version) -> tuple[int, datetime, int, int, str]:

@@ -76,7 +76,6 @@ if (zoneChoice) {
 // A circle of the picture of links shows its own; the rest steps back.
 for (const picture of document.querySelectorAll("svg.web")) {
   const centre = (one) => `${one.getAttribute("cx")},${one.getAttribute("cy")}`;
-  const dots = new Map([...picture.querySelectorAll("a")].map((one) => [centre(one.querySelector("circle")), one]));
   const ends = (line) => [1, 2].map((end) => `${line.getAttribute(`x${end}`)},${line.getAttribute(`y${end}`)}`);
   const show = (event) => {
     const chosen = event.target.closest?.("a");
@@ -84,6 +83,8 @@ for (const picture of document.querySelectorAll("svg.web")) {
     picture.classList.toggle("chosen", Boolean(chosen));
     if (!chosen) return;
     chosen.classList.add("near");
+    // Read now: on a phone the picture was turned after it was loaded.
+    const dots = new Map([...picture.querySelectorAll("a")].map((one) => [centre(one.querySelector("circle")), one]));
     const place = centre(chosen.querySelector("circle"));
     for (const line of picture.querySelectorAll("line")) {
       if (!ends(line).includes(place)) continue;
@@ -129,9 +130,27 @@ function fit(picture, show) {
   };
   buttons.hidden = false;
   buttons.addEventListener("click", ({ target }) => {
-    if (target.dataset.by) scale = Math.min(6, Math.max(1, Number(target.dataset.by) * scale));
+    if (!target.dataset.by) return;
+    const held = middle();
+    scale = Math.min(6, Math.max(1, Number(target.dataset.by) * scale));
     size();
+    bring(held);
   });
+  // What is looked at stays in the middle: the chosen circle, else the centre of what is seen.
+  const pan = picture.parentElement;
+  let picked = null;
+  picture.addEventListener("click", (event) => (picked = event.target.closest("a") ?? picked));
+  const middle = () => {
+    const whole = picture.getBoundingClientRect();
+    const seen = picked ? picked.getBoundingClientRect() : pan.getBoundingClientRect();
+    return [(seen.left + seen.width / 2 - whole.left) / whole.width, (seen.top + seen.height / 2 - whole.top) / whole.height];
+  };
+  const bring = ([x, y]) => {
+    const whole = picture.getBoundingClientRect();
+    pan.scrollLeft = x * whole.width - pan.clientWidth / 2;
+    if (pan.scrollHeight > pan.clientHeight + 1) pan.scrollTop = y * whole.height - pan.clientHeight / 2;
+    else if (picked) picked.scrollIntoView({ block: "center", inline: "center" });
+  };
   size();
 }
 
@@ -146,7 +165,9 @@ function label(picture, wide, high) {
   const taken = [];
   names.replaceChildren();
   names.style.fontSize = `${(wide > high ? 14 : 12) * unit}px`;
-  for (const dot of picture.querySelectorAll("a")) {
+  // Of many pages a few large ones are named until the picture is larger.
+  const most = Math.round(24 * (picture.getBoundingClientRect().width / picture.parentElement.clientWidth) ** 2);
+  for (const dot of [...picture.querySelectorAll("a")].slice(0, most)) {
     const circle = dot.querySelector("circle:not(.reach)");
     const [x, y, radius] = ["cx", "cy", "r"].map((name) => Number(circle.getAttribute(name)));
     const text = names.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "text"));
