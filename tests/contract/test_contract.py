@@ -128,6 +128,7 @@ SCRIPT: list[tuple[str, Given]] = [
     ("watch_add", {"url": [PAGE], "every": "1h", "tag": "press", "when": "changed", "notify": ["http://127.0.0.1:9/"]}),
     ("watch_list", {"tag": "press"}),
     ("watch_show", {"id": 1}),
+    ("watch_values", {"id": 1}),
     ("watch_edit", {"id": 1, "every": "2h", "hours": "mon-fri 08:00-18:00", "quiet_hours": "22:00-07:00"}),
     ("watch_clone", {"id": 1}),
     ("watch_snooze", {"url": ["2"], "for": "8h"}),

@@ -115,7 +115,7 @@ def test_the_bar_tells_how_far_a_capture_lies_from_the_time_asked_for(open_sites
     assert "2 h earlier than asked for" in open_sites.base(f"/web/20240101144000br_/{PAGE}").text
     missing = open_sites.base(f"/web/{STAMP}br_/http://example.org/never")
     assert missing.status == 404
-    assert f"/web/{STAMP}/http://example.org/never" in missing.text
+    assert "/save?url=http%3A%2F%2Fexample.org%2Fnever" in missing.text
 
 
 def test_nothing_is_registered_as_a_worker_that_outlives_its_page(open_sites: ReplayClient) -> None:
