@@ -21,7 +21,7 @@ else:
     tomllib = lazy("tomllib")
 
 _SIZES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
-_WRITTEN_SIZES = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_WRITTEN_SIZES = {"GiB": 2**30, "GB": 10**9, "MiB": 2**20, "MB": 10**6, "KiB": 2**10, "kB": 10**3}
 _MOST_SIZE = float(1 << 60)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.ASCII)
 _NOT_SETTINGS = {
@@ -144,10 +144,8 @@ def parse_size(text: str) -> int:
 
 def format_size(count: int) -> str:
     """The same size as people write it, exactly: 10 MiB, 1500 kB, 4097."""
-    for unit, size in sorted(_WRITTEN_SIZES.items(), key=lambda pair: -pair[1]):
-        if count and count % size == 0:
-            return f"{count // size} {unit}"
-    return str(count)
+    whole = (f"{count // size} {unit}" for unit, size in _WRITTEN_SIZES.items() if count and count % size == 0)
+    return next(whole, str(count))
 
 
 def _one_of(value: Any, allowed: tuple[Any, ...]) -> Any:

@@ -60,8 +60,7 @@ def growth_line(days: Sequence[tuple[str, int]]) -> str:
 def bars(rows: Sequence[tuple[str, int, int]], *, rooted: bool = False) -> list[Bar]:
     """Bars for rows of label, lower part, upper part; the highest one fills the drawing.
 
-    With `rooted`, where one towers over the others and would flatten them to a line, all are as high as the square
-    roots of their numbers: the order stays, and four times as much is twice as high.
+    With `rooted`, where one towers over the others and would flatten them, all are as high as their square roots.
     """
     totals = sorted(lower + upper for _, lower, upper in rows if lower + upper)
     most = totals[-1] if totals else 1
