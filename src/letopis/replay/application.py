@@ -167,7 +167,7 @@ class ReplayApp:
     # Who may read.
 
     def _entered(self, request: Request) -> Response:
-        """A reader who comes with a code from the service: it is used up and becomes a cookie, as their language does."""
+        """A reader who comes with a code from the service: it becomes a cookie, and so does their language."""
         target, home = request.query_params.get("to", ""), request.query_params.get("home", "")
         answer = RedirectResponse(target if target.startswith("/web/") else self._home.default, 303)
         now = int(time.time())

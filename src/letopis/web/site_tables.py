@@ -127,7 +127,7 @@ RANK_COLUMNS = (
     TableColumn("url", translatable("Page"), "custom"),
     TableColumn("title", translatable("Title"), hidden=True),
     TableColumn("rank", translatable("Rank"), "custom"),
-    TableColumn("rise", translatable("Change"), "custom"),
+    TableColumn("rise", translatable("Change of rank"), "custom"),
     TableColumn("links_in", translatable("Linked from"), "number", aside=True),
     TableColumn("clicks", translatable("Clicks"), "number", aside=True),
 )
