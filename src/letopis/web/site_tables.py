@@ -99,7 +99,7 @@ EVENT_COLUMNS = (
 )
 FINDING_COLUMNS = (
     TableColumn("finding", translatable("Finding"), "named"),
-    TableColumn("detail", translatable("Details")),
+    TableColumn("detail", translatable("Details"), "custom"),
     TableColumn("urls", translatable("Pages"), "custom"),
 )
 PAGE_COLUMNS = (
