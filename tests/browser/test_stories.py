@@ -297,7 +297,7 @@ def test_somebody_starts_a_crawl_watches_it_and_searches_what_it_found(visit: Vi
         tab.goto("/crawl")
         tab.get_by_role("link", name="Crawl a site").click()
         tab.get_by_label("Address to start from").fill(home)
-        tab.get_by_role("button", name="Crawl", exact=True).click()
+        tab.get_by_role("button", name="Crawl it", exact=True).click()
         tab.get_by_role("heading", name="Crawl of ").wait_for()
         assert "; ".join(too_wide(tab)) == ""
         tab.goto("/crawl")

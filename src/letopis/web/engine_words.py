@@ -15,6 +15,7 @@ from letopis.web.languages import ENGLISH, current_language, translatable, trans
 _SENTENCES = [
     (re.compile(pattern), text)
     for pattern, text in (
+        (r"is unavailable: (?P<why>.*)", translatable("is unavailable: {why}")),
         (r"is unavailable now: (?P<why>.*)", translatable("is unavailable now: {why}")),
         (
             r"is unavailable (?P<times>\d+) times in a row: (?P<why>.*)",

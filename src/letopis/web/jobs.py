@@ -159,7 +159,8 @@ def _start(request: Request, form: dict[str, str]) -> Response:
 _FORMAT_NAMES = {
     "wacz": "WACZ", "warc": "WARC", "cdxj": "CDXJ", "har": "HAR", "mhtml": "MHTML",
     "static": "HTML (ZIP)", "parquet": "Parquet", "sqlite": "SQLite", "jsonl": "JSON Lines", "csv": "CSV",
-    "markdown": "Markdown",
+    "markdown": "Markdown", "opml": "OPML", "urls": translatable("List of addresses"),
+    "bookmarks": translatable("Bookmarks"),
 }  # fmt: skip
 """What people call the formats of downloads; a format that is not named here has its own name."""
 _RUN_FIELDS = ("kind", "site", "scope", "depth", "limit", "delay", "format", "check")

@@ -149,7 +149,7 @@ environment.filters |= {
     "sentence": full_sentence,
     "said": error_words,
     "finding": finding_words,
-    "span": format_span,
+    "span": lambda seconds: format_span(seconds).replace(".", current_language().decimal),
     "rfc3339": rfc3339,
     "stamp": stamp14,
 }

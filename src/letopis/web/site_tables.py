@@ -99,7 +99,7 @@ EVENT_COLUMNS = (
 )
 FINDING_COLUMNS = (
     TableColumn("finding", translatable("Finding"), "named"),
-    TableColumn("detail", translatable("Details")),
+    TableColumn("detail", translatable("Details"), "custom"),
     TableColumn("urls", translatable("Pages"), "custom"),
 )
 PAGE_COLUMNS = (
@@ -127,7 +127,7 @@ RANK_COLUMNS = (
     TableColumn("url", translatable("Page"), "custom"),
     TableColumn("title", translatable("Title"), hidden=True),
     TableColumn("rank", translatable("Rank"), "custom"),
-    TableColumn("rise", translatable("Change"), "custom"),
+    TableColumn("rise", translatable("Change of rank"), "custom"),
     TableColumn("links_in", translatable("Linked from"), "number", aside=True),
     TableColumn("clicks", translatable("Clicks"), "number", aside=True),
 )
