@@ -260,7 +260,7 @@ def test_the_audit_log_names_what_was_changed_and_leads_to_it_in_the_readers_lan
     olga.send("/watches/1", action="save", every="2h", name="Front page")
     assert '<a href="/watches/1">example.org/ · Front page</a>' in olga.see("/accounts")
     czech = web.get("/accounts", Cookie=olga.cookie, Accept_Language="cs").text.partition('id="audit"')[2]
-    assert "sledování změněno" in czech
+    assert "hlídání změněno" in czech
 
 
 def test_every_action_of_the_audit_log_has_a_name_for_people() -> None:
