@@ -159,6 +159,14 @@ class WitnessWeb:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
         self._close()
+        await self._settle()
+
+    async def _settle(self) -> None:
+        """Returns when every connection has ended, also one that was accepted while the ports were closed."""
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            for writer in self._open:
+                writer.transport.abort()
+            await asyncio.wait(others, timeout=0.1)
 
     def begin(self) -> None:
         """From now on time counts: for the world, and for the host that dies. From any thread."""
