@@ -331,6 +331,7 @@ _FRAMES = (
     "frames over the documents of a site, a dictionary of tokens a site, versions in the order of likeness, xz and "
     "PPMd for differences: none gives 2 % within the bounds of reading"
 )
+_PICTURES = "tiles, slices, scales, other formats and levels of the picture"
 TRIED = {
     "Q1 packs of slowly changing pages": _FRAMES,
     "Q2 packs of news front pages": (
@@ -375,9 +376,9 @@ TRIED = {
     "extraction a page read whole": (
         "one walk, charsets told in a fifth of the time; six changes of the loop, all within 1 %"
     ),
+    "R5 a capture with a browser and its picture": _PICTURES,
     "R5 with the picture, of pages with a part that loads late": (
-        "tiles, slices, scales, other formats and levels of the picture; other pauses and scales of scrolling; pages in "
-        "which nothing waits for readers reach it"
+        _PICTURES + "; other pauses and scales of scrolling; pages in which nothing waits for readers reach it"
     ),
 }
 """What was tried for a row that misses its goal, by its name and what it is; its page has the figures."""
