@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from letopis.archive import OWN, READ, Archive
+from letopis.archive.backups import MoveReport, move_archive
 from letopis.archive.cluster import PieceRunner, spread_over
-from letopis.archive.migration import MoveReport, move_archive
 from letopis.binary import atomic_file, write_errors
 from letopis.config import Settings, load_settings
 from letopis.errors import UsageError

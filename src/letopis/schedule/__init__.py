@@ -17,18 +17,20 @@ from letopis.schedule.policies import (
 
 if TYPE_CHECKING:
     from letopis.schedule.freshness import estimated_freshness, expected_freshness, optimal_rates
-    from letopis.schedule.recorded_histories import RevisitAdvice, recorded_world, revisit_advice
     from letopis.schedule.simulation import (
         POLICIES,
         ChangePattern,
         CoefficientRow,
         Coefficients,
+        RevisitAdvice,
         SimulatedWorld,
         SimulationRow,
         VisitMeasures,
         coefficient_plot,
         make_world,
         measure_visits,
+        recorded_world,
+        revisit_advice,
         simulate,
         study_coefficients,
     )

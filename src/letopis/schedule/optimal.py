@@ -74,10 +74,7 @@ class Pace:
         return self._planned / self.budget if self.pages else 0.0
 
     def visited(self, before: float, after: float, now: float) -> None:
-        """A visit was made; the page's interval was `before` (0: a new page) and is `after` now.
-
-        The price never falls below `floor`.
-        """
+        """A visit was made; the page's interval was `before` (0: a new page) and is `after` now."""
         self.pages += before == 0.0
         self._planned += 1.0 / after - (1.0 / before if before else 0.0)
         step = min(max(0.0, now - self._clock), max(_LONGEST_STEP * self.even, _LONGEST_GAPS / self.budget))
