@@ -24,7 +24,7 @@ from letopis.exchange.address_lists import bookmark_list, opml_list, url_list
 from letopis.exchange.cdx import cdxj_lines
 from letopis.exchange.exported_places import ExportIndexWriter
 from letopis.exchange.har import har_pieces
-from letopis.exchange.markdown_export import export_markdown, markdown_documents
+from letopis.exchange.page_export import export_markdown, markdown_documents
 from letopis.exchange.parquet_export import export_parquet
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.single_file import single_file
