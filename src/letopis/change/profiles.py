@@ -62,12 +62,8 @@ class HostProfile:
         if self.pages >= _FADE_AT:
             self._fade()
 
-    def is_boilerplate(self, block: int) -> bool:
-        """Whether the block stands on at least 30 % of the host's documents (and on three)."""
-        return self.pages >= _LEAST_PAGES and self._counts.get(block, 0) >= self._needed()
-
     def boilerplate(self) -> frozenset[int]:
-        """All blocks for which `is_boilerplate` holds."""
+        """All blocks on at least 30 % of the host's documents (and on three)."""
         if self.pages < _LEAST_PAGES:
             return frozenset()
         needed = self._needed()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Coroutine, Sequence
 from contextvars import ContextVar
@@ -11,11 +12,13 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qs, quote, unquote, unquote_plus
 
+from anyio.to_thread import run_sync
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from letopis import __version__
 from letopis.api.access import principal_of
@@ -390,3 +393,59 @@ def _parted(query: str, names: tuple[str, ...]) -> tuple[dict[str, str], str]:
         else:
             rest.append(pair)
     return own, "&".join(rest)
+
+
+_FOR_PROGRAMS = ("/api/", "/cdx/", "/web/cdx", "/web/timemap", "/metrics", "/openapi.json", "/healthz")
+_PROBLEM = b"application/problem+json"
+_OF_THE_BODY = (b"content-type", b"content-length")
+
+
+class ProblemPages:
+    """Turns problem documents into pages for browsers; everything else passes as it is."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http" or scope["path"].startswith(_FOR_PROGRAMS) or not _reads_pages(scope):
+            await self._app(scope, receive, send)
+            return
+        await self._app(scope, receive, _Replacing(scope, receive, send))
+
+
+def _reads_pages(scope: Scope) -> bool:
+    return any(name == b"accept" and b"text/html" in value for name, value in scope["headers"])
+
+
+class _Replacing:
+    """A send that holds a problem document back until it is whole."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._start: Message | None = None
+        self._body = b""
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and _is_problem(message):
+            self._start = message
+        elif self._start is None:
+            await self._send(message)
+        else:
+            self._body += message.get("body", b"")
+            if not message.get("more_body", False):
+                page = await run_sync(self._page, self._start)
+                await page(self._scope, self._receive, self._send)
+
+    def _page(self, start: Message) -> Response:
+        problem: dict[str, Any] = json.loads(self._body)
+        page = problem_page(Request(self._scope), start["status"], str(problem.get("detail", "")))
+        kept = [field for field in start["headers"] if field[0] not in _OF_THE_BODY]
+        page.raw_headers.extend(kept)
+        return page
+
+
+def _is_problem(message: Message) -> bool:
+    return any(name == b"content-type" and value.startswith(_PROBLEM) for name, value in message["headers"])
