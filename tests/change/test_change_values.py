@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -9,7 +10,9 @@ import pytest
 
 from letopis.change import PageHabits, compare, fingerprint
 from letopis.change.fingerprints import normalized_words, words_in
+from letopis.extract import read_page
 from letopis.model import Block, BlockKind, Page
+from letopis.model.page import TEXT_CUT
 
 MakePage = Callable[..., Page]
 STANDING = tuple(
@@ -150,3 +153,31 @@ def test_the_label_of_a_date_says_whether_it_is_that_of_an_event(label: str, cou
 )
 def test_news_about_consent_is_no_notice_that_asks_for_it(texts: tuple[str, ...], counts: bool) -> None:
     assert told([page_with(), page_with(*(Block(BlockKind.PARAGRAPH, text) for text in texts))]) == [counts]
+
+
+def test_of_pictures_and_of_pages_that_are_read_in_part_the_bytes_decide_where_the_text_is_the_same() -> None:
+    picture = (Block(BlockKind.DESCRIPTION, "800 x 600 pixels"),)
+    cases = [Page("http://town.test/a.png", "image/png", blocks=picture), page_with()._replace(warnings=(TEXT_CUT,))]
+    for page in cases:
+        found = compare(page, [page])
+        assert (found.meaningful, found.reason) == (True, "other bytes beside the text that is read")
+        assert compare(page, [page], same_bytes=True).meaningful is False
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new"),
+    [
+        ("application/json", '{"price": 10, "items": ["a", "b"]}', '{"price": 11, "items": ["a", "b"]}'),
+        ("application/json", '{"price": "19.90", "items": ["a"]}', '{"price": "17.50", "items": ["a"]}'),
+        ("application/json", '{"open": true, "items": ["a"]}', '{"open": false, "items": ["a"]}'),
+        ("application/xml", '<shop><name>a</name><offer price="10"/></shop>', '<shop><name>a</name><offer price="11"/></shop>'),
+    ],
+)  # fmt: skip
+def test_numbers_and_states_of_data_are_what_it_says(kind: str, old: str, new: str) -> None:
+    before, after = (read_page(text.encode(), "http://town.test/d", (("Content-Type", kind),)) for text in (old, new))
+    assert compare(after, [before]).meaningful
+
+
+def test_a_table_of_numbers_is_read_many_at_a_time() -> None:
+    data = json.dumps({"name": "levels", "levels": list(range(1000))}).encode()
+    assert len(read_page(data, "http://town.test/d", (("Content-Type", "application/json"),)).blocks) == 34
