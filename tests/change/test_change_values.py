@@ -170,7 +170,7 @@ def test_of_pictures_and_of_pages_that_are_read_in_part_the_bytes_decide_where_t
         ("application/json", '{"price": 10, "items": ["a", "b"]}', '{"price": 11, "items": ["a", "b"]}'),
         ("application/json", '{"price": "19.90", "items": ["a"]}', '{"price": "17.50", "items": ["a"]}'),
         ("application/json", '{"open": true, "items": ["a"]}', '{"open": false, "items": ["a"]}'),
-        ("application/xml", '<shop><name>a</name><offer price="10"/></shop>', '<shop><name>a</name><offer price="11"/></shop>'),
+        ("application/xml", '<shop><name>a</name><a price="10"/></shop>', '<shop><name>a</name><a price="11"/></shop>'),
     ],
 )  # fmt: skip
 def test_numbers_and_states_of_data_are_what_it_says(kind: str, old: str, new: str) -> None:

@@ -151,4 +151,4 @@ def _read_element(element: etree._Element, source: Source, draft: PageDraft) -> 
     if source.mode == "full" and source.content_type != "image/svg+xml":
         for name, value in element.attrib.items():
             if name not in _LINK_ATTRIBUTES and not str(name).startswith("{"):
-                draft.block(BlockKind.PARAGRAPH, f"{str(name)}: {str(value)}")
+                draft.block(BlockKind.PARAGRAPH, f"{name!s}: {value!s}")
