@@ -9,7 +9,7 @@ import re
 
 from letopis.change.fingerprints import normalized_words
 
-_CURRENCIES = (
+CURRENCIES = (
     "AED|AFN|ALL|AMD|AOA|ARS|AUD|AWG|AZN|BAM|BBD|BDT|BGN|BHD|BIF|BMD|BND|BOB|BRL|BSD|BTC|BTN|BWP|BYN|BZD|CAD|CDF|CHF|"
     "CLP|CNY|COP|CRC|CUP|CVE|CZK|DJF|DKK|DOP|DZD|EGP|ERN|ETB|ETH|EUR|FJD|GBP|GEL|GHS|GIP|GMD|GNF|GTQ|GYD|HKD|HNL|HTG|"
     "HUF|IDR|ILS|INR|IQD|IRR|ISK|JMD|JOD|JPY|KES|KGS|KHR|KMF|KPW|KRW|KWD|KYD|KZT|LAK|LBP|LKR|LRD|LSL|LYD|MAD|MDL|MGA|"
@@ -17,8 +17,9 @@ _CURRENCIES = (
     "RSD|RUB|RWF|SAR|SBD|SCR|SDG|SEK|SGD|SLE|SOS|SRD|SSP|STN|SYP|SZL|THB|TJS|TMT|TND|TOP|TRY|TTD|TWD|TZS|UAH|UGX|USD|"
     "UYU|UZS|VED|VES|VND|VUV|WST|XAF|XCD|XOF|XPF|YER|ZAR|ZMW"
 )
+CURRENCY_SIGNS = "$¢-¥֏؋߾৲৳৻૱௹฿៛₠-⃀﷼﹩＄￠￡￥￦"
 _MONEY = re.compile(
-    rf"(?<![A-Za-z])(?:{_CURRENCIES})(?![A-Za-z])|[$¢-¥֏؋߾৲৳৻૱௹฿៛₠-⃀﷼﹩＄￠￡￥￦%‰٪％]|\d,[-–—]"
+    rf"(?<![A-Za-z])(?:{CURRENCIES})(?![A-Za-z])|[{CURRENCY_SIGNS}%‰٪％]|\d,[-–—]"
     r"|(?i:\b(?:eur|usd|gbp|chf|czk|kč|kc|kčs|zł|zl|zlot\w*|ft|forint\w*|kr|kron\w*|korun\w*|haléř\w*|fr|"
     r"francs?|franken|"
     r"euros?|eura|eur|cents?|centów|pence|pounds?|sterling|dollars?|dolar\w*|dollár\w*|yen|yuan|renminbi|"

@@ -149,6 +149,6 @@ def _read_element(element: etree._Element, source: Source, draft: PageDraft) -> 
         if ref:
             draft.link(ref, kind)
     if source.mode == "full" and source.content_type != "image/svg+xml":
-        for name, value in element.attrib.items():
-            if name not in _LINK_ATTRIBUTES and not str(name).startswith("{"):
-                draft.block(BlockKind.PARAGRAPH, f"{name!s}: {value!s}")
+        for field, value in element.attrib.items():
+            if field not in _LINK_ATTRIBUTES and not str(field).startswith("{"):
+                draft.block(BlockKind.PARAGRAPH, f"{field!s}: {value!s}")
