@@ -32,6 +32,7 @@ from letopis.extract.html_links import ELEMENT_METHODS, ElementMethod, LinkColle
 from letopis.extract.metadata import says_little
 from letopis.extract.pages import MAX_BLOCKS, MAX_LINKS, MAX_TEXT, PageDraft, Source, charset_of, has_odd_blank
 from letopis.model import Block, BlockKind, Link, LinkType
+from letopis.model.page import TEXT_CUT
 
 _LINK_TAGS = frozenset((ANCHOR, AREA))
 _SKIM_ACTIONS = (ElementAction.LINK, ElementAction.META, ElementAction.FRAME)
@@ -327,7 +328,7 @@ class _Walk(LinkCollector):
                 continue
             self._room -= len(said)
             if self._room < 0 or len(self._blocks) >= MAX_BLOCKS:
-                self._draft.warn("the text is longer than what is kept; the rest was left out")
+                self._draft.warn(TEXT_CUT)
                 return
             if number in self._framed:
                 self._draft.frame.add(len(self._blocks))
