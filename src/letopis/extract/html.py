@@ -322,7 +322,9 @@ class _Walk(LinkCollector):
             return
         for part in text.split(_PART) if _PART in text else (text,):
             # As `fold_whitespace`, without the call: pages have hundreds of blocks.
-            said = " ".join(part.split()) if "  " in part or has_odd_blank(part) else part.strip(" ")
+            said = part.strip()
+            if "  " in said or has_odd_blank(said):
+                said = " ".join(said.split())
             if not said:
                 continue
             self._room -= len(said)
