@@ -76,18 +76,18 @@ class StoredPage(NamedTuple):
     language: str
     text: str
 
-    def pack(self) -> bytes:
-        """The bytes of the stored field."""
-        return "\n".join(self).encode("utf-8", "replace")
+    def pack(self) -> str:
+        """The text of the stored field."""
+        return "\n".join(self)
 
     def blocks(self) -> Iterator[Block]:
         """The blocks in document order."""
         return (Block(_LETTER_KINDS[line[0]], line[LINE_LEAD:]) for line in self.text.split("\n") if line)
 
 
-def unpack_stored_page(data: bytes) -> StoredPage:
+def unpack_stored_page(text: str) -> StoredPage:
     """The inverse of `StoredPage.pack`."""
-    return StoredPage(*data.decode("utf-8", "replace").split("\n", 3))
+    return StoredPage(*text.split("\n", 3))
 
 
 def stored_lines(page: Page) -> list[tuple[Block, str]]:

@@ -6,9 +6,10 @@ all cutting and all finding of base forms happens before.
     base       base forms, with frequencies: what plain words of a query are matched with
     placed     `kind=word`, with positions: words as they stand, in all their forms; phrases, prefixes, kinds of blocks
     forms      `>form=base` and `<base=form`: the dictionary in both directions, in documents of its own
-    page       stored: URL, title and language, then one line a block
+    page       stored: URL, title and language, then one line a block; of older versions as `old_texts` says
 
-`id`, `number` and `newest` are those of the last version of the run, `first` and `time` of the first.
+`id`, `number` and `newest` are those of the last version of the run, `first` and `time` of the first. `whole` is the
+id of the document by whose text an older one is told.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from letopis.archive.index_facts import WordRow, title_only_pages, word_forms
 from letopis.config import SearchSettings
 from letopis.errors import LetopisError
 from letopis.index.base_forms import BaseForms
+from letopis.index.old_texts import KeptText, OldTextWriter
 from letopis.index.page_text import StoredPage, one_line, split_words, stored_lines
 from letopis.index.word_runs import OPEN_END, Content, VersionRun
 from letopis.lazy import tantivy
@@ -32,7 +34,7 @@ from letopis.model import BlockKind, LinkType, Page, Version
 from letopis.tuples import NamedTuple
 from letopis.urls import host
 
-WORDS_FORMAT = 3
+WORDS_FORMAT = 4
 STATE_NOW, STATE_OLD, STATE_MARK, STATE_FORMS = "now", "old", "mark", "forms"
 
 
@@ -65,7 +67,7 @@ def word_schema() -> Any:
     builder = tantivy.SchemaBuilder()
     for name in ("id", "resource"):
         builder.add_integer_field(name, fast=True, indexed=True)
-    for name in ("first", "number", "time", "newest", "until"):
+    for name in ("first", "number", "time", "newest", "until", "whole"):
         builder.add_integer_field(name, fast=True, indexed=False)
     for name in ("site", "language", "type"):
         builder.add_text_field(name, fast=True, tokenizer_name="raw", index_option="basic")
@@ -111,12 +113,15 @@ def document_content(url: str, page: Page, bases: Mapping[str, str]) -> Content:
     }
 
 
-def run_document(schema: Any, run: VersionRun, content: Content) -> Any:
+def run_document(schema: Any, run: VersionRun, content: Content, texts: OldTextWriter) -> Any:
     """The document that stands for a run; what its words teach about forms is kept once, elsewhere."""
-    state = STATE_NOW if run.last.until is None else STATE_OLD
-    fields = {**run.numbers._asdict(), "resource": run.last.resource, "state": state, **content}
+    last, text = run.last, content["page"]
+    state, kept = STATE_NOW, KeptText(last.id, text.encode("utf-8", "replace"))
+    if last.until is not None:
+        state, kept = STATE_OLD, texts.keep(last.resource, last.number, last.id, text)
+    fields = {**content, **run.numbers._asdict(), "whole": kept.whole, "resource": last.resource, "state": state}
     del fields["forms"]
-    return tantivy.Document.from_dict(fields, schema)
+    return tantivy.Document.from_dict({**fields, "page": kept.data}, schema)
 
 
 def _word_fields(
@@ -167,7 +172,7 @@ _FORMS_ID = -1
 
 
 def _timeless_document(schema: Any, fields: dict[str, Any]) -> Any:
-    never = {"resource": 0, "first": 0, "time": OPEN_END, "newest": OPEN_END, "until": 0}
+    never = {"resource": 0, "first": 0, "time": OPEN_END, "newest": OPEN_END, "until": 0, "whole": 0}
     return tantivy.Document.from_dict({**never, "site": "", "language": "", "type": "", **fields}, schema)
 
 

@@ -12,11 +12,12 @@ from letopis.archive.index_facts import VersionLog, VersionSpan
 from letopis.errors import Damaged, Remedy
 from letopis.index.base_forms import BaseForms
 from letopis.index.learned_forms import LearnedForms
+from letopis.index.old_texts import TextGroup, is_kept_apart, kept_text, spent_by
 from letopis.index.page_text import LINE_LEAD, WORD, StoredPage, is_cjk, lowered, unpack_stored_page
 from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
 from letopis.index.vocabulary import accent_pattern, accent_variants
 from letopis.index.word_documents import ANY_START, PHRASE_STARTS, STATE_MARK, STATE_NOW, WordIndexMark, unpack_mark
-from letopis.index.word_runs import OPEN_END
+from letopis.index.word_runs import OPEN_END, IndexedRun
 from letopis.lazy import FieldType, Occur, Query
 from letopis.model import to_millis
 
@@ -412,9 +413,23 @@ class WordSnapshot:
     def stored(self, address: Any) -> StoredPage:
         """What is kept of a document."""
         try:
-            return unpack_stored_page(self.searcher.doc(address).get_first("page"))
+            data = self.searcher.doc(address).get_first("page")
+            older = is_kept_apart(data)
+            return unpack_stored_page(kept_text(data, self._kept) if older else data.decode("utf-8", "replace"))
         except ValueError as error:
             raise damaged_index(error) from None
+
+    def text_group(self, run: IndexedRun, page: int) -> TextGroup:
+        """The texts of a page up to a run of older versions."""
+        data = self._kept(run.id)
+        whole = data if run.whole == run.id else self._kept(run.whole)
+        return TextGroup(page, run.whole, kept_text(whole, self._kept), spent_by(data))
+
+    def _kept(self, document: int) -> bytes:
+        """What is kept of the text of a document."""
+        hits = self.hits(Query.term_query(self.schema, "id", document, "basic"), 1)
+        data: bytes = self.searcher.doc(hits[0][1]).get_first("page") if hits else b""
+        return data
 
 
 def best_documents(searcher: Any, query: Any, limit: int) -> list[tuple[float, Any]]:
