@@ -4,7 +4,9 @@ One document stands for a run of versions with the same words. Text fields hold 
 all cutting and all finding of base forms happens before.
 
     base       base forms, with frequencies: what plain words of a query are matched with
-    placed     `kind=word`, with positions: words as they stand, in all their forms; phrases, prefixes, kinds of blocks
+    placed     `kind=word`, with positions: words of newest versions as they stand, in all their forms; phrases,
+               prefixes, kinds of blocks
+    stood      the same words of older versions, without positions: phrases are looked for in their texts
     forms      `>form=base` and `<base=form`: the dictionary in both directions, in documents of its own
     page       stored: URL, title and language, then one line a block; of older versions as `old_texts` says
 
@@ -27,7 +29,7 @@ from letopis.config import SearchSettings
 from letopis.errors import LetopisError
 from letopis.index.base_forms import BaseForms
 from letopis.index.old_texts import KeptText, OldTextWriter
-from letopis.index.page_text import StoredPage, one_line, split_words, stored_lines
+from letopis.index.page_text import StoredPage, one_line, pack_older_page, split_words, stored_lines
 from letopis.index.word_runs import OPEN_END, Content, VersionRun
 from letopis.lazy import tantivy
 from letopis.model import BlockKind, LinkType, Page, Version
@@ -78,7 +80,7 @@ def word_schema() -> Any:
     return builder.build()
 
 
-_WORD_FIELDS = {"base": "freq", "placed": "position", "forms": "basic"}
+_WORD_FIELDS = {"base": "freq", "placed": "position", "stood": "basic", "forms": "basic"}
 HIDDEN = "hidden"
 """The kind, beside `link`, of what stands in no other block: what a link says when the mouse rests on it."""
 PHRASE_STARTS = tuple(f"{kind}=" for kind in (*BlockKind, HIDDEN) if kind != BlockKind.LINK)
@@ -109,19 +111,21 @@ def document_content(url: str, page: Page, bases: Mapping[str, str]) -> Content:
         "language": page.language,
         "type": page.content_type,
         "page": stored.pack(),
+        "links": list(dict.fromkeys(" ".join(words) for words in links if len(words) > 1)),
         **_word_fields(blocks, links, bases),
     }
 
 
 def run_document(schema: Any, run: VersionRun, content: Content, texts: OldTextWriter) -> Any:
     """The document that stands for a run; what its words teach about forms is kept once, elsewhere."""
-    last, text = run.last, content["page"]
-    state, kept = STATE_NOW, KeptText(last.id, text.encode("utf-8", "replace"))
+    last, page = run.last, content["page"]
+    fields = {**content, **run.numbers._asdict(), "resource": last.resource, "state": STATE_NOW}
+    kept = KeptText(last.id, page.encode("utf-8", "replace"))
     if last.until is not None:
-        state, kept = STATE_OLD, texts.keep(last.resource, last.number, last.id, text)
-    fields = {**content, **run.numbers._asdict(), "whole": kept.whole, "resource": last.resource, "state": state}
-    del fields["forms"]
-    return tantivy.Document.from_dict({**fields, "page": kept.data}, schema)
+        fields |= {"state": STATE_OLD, "stood": fields.pop("placed")}
+        kept = texts.keep(last.resource, last.number, last.id, pack_older_page(page, content["links"]))
+    del fields["forms"], fields["links"]
+    return tantivy.Document.from_dict({**fields, "whole": kept.whole, "page": kept.data}, schema)
 
 
 def _word_fields(

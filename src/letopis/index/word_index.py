@@ -433,7 +433,8 @@ def derive_base_forms(index: WordIndex, extension: str, basic_extension: str = "
     if not ending:
         raise UsageError("the extension is empty; give the ending of the words that are meant")
     searcher = index.snapshot().searcher
-    words = {term.partition("=")[2] for term, _ in searcher.terms_with_prefix("placed", "")}
+    fields = ("placed", "stood")
+    words = {term.partition("=")[2] for field in fields for term, _ in searcher.terms_with_prefix(field, "")}
     inflected = {term[1:].partition("=")[0] for term, _ in searcher.terms_with_prefix("forms", ">")}
     known = {row.form for row in word_forms(index.archive)}
     free = sorted(word for word in words - inflected - known if word.endswith(ending) and word.isalpha())
