@@ -41,6 +41,7 @@ from letopis.operations.totals import (
 )
 from letopis.operations.totals import settings as list_settings
 from letopis.operations.upkeep import DoctorFinding, WholeInstallation, doctor
+from letopis.operations.watch_tags import NoParameters, watch_tags
 from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
 from letopis.urls import host, parse_user_url
@@ -94,7 +95,7 @@ def overview(request: Request, archive: ArchiveDep, before: str = "") -> Respons
         older=changes[_LISTED - 1].id if len(changes) > _LISTED else None, before=before,
         first_start=not changes and not before and queue.new == 0,
         alerts=shown_alerts(request, AlertsQuery(limit=_ALERTS)),
-        runs=open_runs(context),
+        runs=open_runs(context), watches=sum(tag.watches for tag in watch_tags(context, NoParameters())),
     )  # fmt: skip
 
 
