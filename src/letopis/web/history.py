@@ -51,8 +51,8 @@ VERSION_COLUMNS = (
     TableColumn("number", translatable("Version"), "custom"),
     TableColumn("time", translatable("Seen from"), "time"),
     TableColumn("verdict", translatable("What changed"), "custom"),
-    TableColumn("raw_bytes", translatable("Size"), "size"),
-    TableColumn("stored_bytes", translatable("Stored"), "size"),
+    TableColumn("raw_bytes", translatable("Size"), "size", aside=True),
+    TableColumn("stored_bytes", translatable("Stored"), "size", aside=True),
     TableColumn("method", translatable("Stored as"), hidden=True),
     TableColumn("open", translatable("Open"), "actions"),
 )
@@ -66,7 +66,7 @@ CHECK_COLUMNS = (
 LINK_COLUMNS = (
     TableColumn("target", translatable("Leads to"), "custom"),
     TableColumn("text", translatable("Text of the link")),
-    TableColumn("type", translatable("Kind")),
+    TableColumn("type", translatable("Kind"), "custom"),
     TableColumn("rel", translatable("Relation"), hidden=True),
     TableColumn("title", translatable("Title"), hidden=True),
     TableColumn("status", translatable("Status"), "status"),

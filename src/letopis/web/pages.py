@@ -41,6 +41,7 @@ from letopis.web.languages import (
     translate_count,
     use_language,
 )
+from letopis.web.watch_form import every_words
 
 _HERE = Path(__file__).parent
 STATIC = _HERE / "static"
@@ -152,6 +153,7 @@ environment.filters |= {
     "sentence": full_sentence,
     "said": error_words,
     "finding": finding_words,
+    "every": every_words,
     "span": lambda seconds: format_span(seconds).replace(".", current_language().decimal),
     "rfc3339": rfc3339,
     "stamp": stamp14,
