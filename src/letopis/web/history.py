@@ -46,7 +46,8 @@ PLAN_STATES = (
 _SAVED_NOW = "saved.now"
 _OWN = ("at", "alert", _SAVED_NOW, *table_names("v"), *table_names("c"), *table_names("in"), *table_names("out"))
 _CHOICES = 200
-_SIZE = 25
+_SIZE = 15
+"""Rows of each of the tables of a page, which are four."""
 VERSION_COLUMNS = (
     TableColumn("number", translatable("Version"), "custom"),
     TableColumn("time", translatable("Seen from"), "time"),

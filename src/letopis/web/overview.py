@@ -101,12 +101,12 @@ def overview(request: Request, archive: ArchiveDep, before: str = "") -> Respons
 
 SITE_COLUMNS = (
     TableColumn("name", translatable("Site"), "custom"),
-    TableColumn("pages", translatable("Pages"), "number"),
+    TableColumn("pages", translatable("Addresses"), "number"),
     TableColumn("changes", translatable("Changes"), "number"),
     TableColumn("versions", translatable("Versions"), "number", hidden=True),
-    TableColumn("changed", translatable("Newest version"), "ago"),
-    TableColumn("checked", translatable("Last check"), "ago"),
-    TableColumn("stored_bytes", translatable("Stored"), "size"),
+    TableColumn("changed", translatable("Newest version"), "ago", aside=True),
+    TableColumn("checked", translatable("Last check"), "ago", aside=True),
+    TableColumn("stored_bytes", translatable("Stored"), "size", aside=True),
     TableColumn("open", translatable("Open"), "actions"),
 )
 
