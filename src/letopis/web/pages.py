@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Generic, TypeVar
-from urllib.parse import parse_qs, quote, unquote, unquote_plus
+from urllib.parse import parse_qs, quote, unquote, unquote_plus, urlsplit
 
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -237,8 +237,11 @@ def render_page(request: Request, template: str, status: int = 200, **values: An
 
 
 def _current_address(request: Request) -> str:
-    """Where the reader is, with its question: the way back from the choice of a language."""
-    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    """Where the reader is, with its question: the way back from the choice of a language; of a form, where it stood."""
+    asked = urlsplit(request.headers.get("referer", "")) if request.method == "POST" else request.url
+    if asked.netloc != request.url.netloc:
+        return "/"
+    return asked.path + (f"?{asked.query}" if asked.query else "")
 
 
 def error_page(request: Request, error: LetopisError) -> HTMLResponse:

@@ -23,7 +23,7 @@ from letopis.model import as_moment
 from letopis.operations.job_rows import Job
 from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
-from letopis.web.languages import translatable, translate
+from letopis.web.languages import grouped, translatable, translate
 from letopis.web.pages import url_in_path
 from letopis.web.site_tables import EVENT_NAMES, FINDING_NAMES, ISSUE_NAMES
 from letopis.web.tables import TableColumn, TableView, make_table
@@ -106,6 +106,43 @@ _NUMBERED = translatable("Run {number}")
 def failure_words(job: Job) -> str:
     """Why a run failed, without what a page says otherwise: names of elements, commands, counts of errors by kind."""
     return _FOR_OTHERS.sub("", _STEP_BEFORE.sub("", job.message))
+
+
+SCOPE_NAMES = {
+    "page": translatable("only this page"),
+    "prefix": translatable("pages below this address"),
+    "host": translatable("the whole host"),
+    "domain": translatable("all hosts of the domain"),
+    "any": translatable("anywhere"),
+}
+
+
+def asked_words(query: bytes) -> list[str]:
+    """What was asked of a crawl, in the words of its form; of other runs their titles say it."""
+    try:
+        step = next(read_xml(query, "the query").iter("download"), None)
+    except UsageError:
+        return []
+    if step is None:
+        return []
+    given = {str(name): str(value) for name, value in step.attrib.items()}
+    depth, limit, delay = given.get("maxlevel", ""), given.get("limit", ""), given.get("delay", "")
+    scope = SCOPE_NAMES.get(given.get("scope", "host"))
+    said = [
+        translate(scope) if scope else "",
+        translate(_DEPTH, depth=depth) if depth.isdecimal() else "",
+        translate(_LIMIT, limit=grouped(int(limit))) if limit.isdecimal() else "",
+        translate(_DELAY, span=re.sub(r"(?<=\d)(?=[a-z])", " ", delay)) if delay else "",
+        translate(_REQUISITES) if given.get("requisites") == "true" else "",
+        translate(_BROWSER) if given.get("browser") == "true" else "",
+    ]
+    return [words for words in said if words]
+
+
+_DEPTH, _LIMIT = translatable("depth {depth}"), translatable("page limit {limit}")
+_DELAY = translatable("{span} between requests")
+_REQUISITES = translatable("with images, styles and scripts")
+_BROWSER = translatable("as a browser shows pages")
 
 
 class RunFigure(NamedTuple):
