@@ -356,8 +356,8 @@ def test_a_run_in_the_queue_says_what_it_waits_for(web: WebClient, archive: Arch
     assert claim is not None
     claims.beat(claim, 2**62, WorkerReport("1/1 download: 12 fetched, 30 waiting", 0.2, None))
     assert 'It waits for run <a href="/jobs/1">1 Crawl of example.org</a>' in uwe.get("/jobs/2").text
-    assert "download: 12 fetched, 30 waiting" in uwe.get("/jobs/1").text
-    assert "staženo 12, čeká 30" in web.get("/jobs/1", Accept_Language="cs", Cookie=uwe.cookie).text
+    assert "download: 12 looked at, 30 waiting" in uwe.get("/jobs/1").text
+    assert "prohlédnuto 12, čeká 30" in web.get("/jobs/1", Accept_Language="cs", Cookie=uwe.cookie).text
 
 
 def test_a_crawl_says_which_host_it_waits_for_and_why(web: WebClient, archive: Archive) -> None:
@@ -368,15 +368,15 @@ def test_a_crawl_says_which_host_it_waits_for_and_why(web: WebClient, archive: A
     assert claim is not None
     later, past = (rfc3339(datetime.now(UTC) + timedelta(hours=hours)) for hours in (2, -2))
     for until, why, said in (
-        (later, "429", "16 fetched, 2 waiting; 127.0.0.4 answered with 429 and is asked again in "),
-        (later, "pause", "16 fetched, 2 waiting; the next request to 127.0.0.4 is in "),
-        (past, "429", "16 fetched, 2 waiting</dd>"),
+        (later, "429", "16 looked at, 2 waiting; 127.0.0.4 answered with 429 and is asked again in "),
+        (later, "pause", "16 looked at, 2 waiting; the next request to 127.0.0.4 is in "),
+        (past, "429", "16 looked at, 2 waiting</dd>"),
     ):
         step = f"1/1 download: 16 fetched, 2 waiting, 127.0.0.4 again at {until} ({why})"
         claims.beat(claim, 2**62, WorkerReport(step, 0.2, None))
         assert said in uwe.get("/jobs/1").text
     claims.finish(claim, 1, JobOutcome("done", "", b"", "", step="1/1 download: 18 fetched"))
-    assert "download: 18 fetched</dd>" in uwe.get("/jobs/1").text
+    assert "download: 18 looked at</dd>" in uwe.get("/jobs/1").text
     assert "waiting" not in uwe.get("/jobs/1").text.partition("<dl")[2].partition("</dl>")[0]
 
 

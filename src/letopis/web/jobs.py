@@ -79,6 +79,13 @@ RUN_COLUMNS = (
 )
 
 
+LOOK_COLUMNS = (
+    TableColumn("url", translatable("Page"), "page"),
+    TableColumn("status", translatable("Status"), "custom"),
+    TableColumn("outcome", translatable("Outcome"), "outcome"),
+)
+
+
 class JobLine(NamedTuple):
     """A job as the pages show it, with what whoever looks may do to it; it `took` so many seconds."""
 
@@ -204,7 +211,7 @@ async def _progress(request: Request, run: int | None) -> AsyncIterator[str]:
         state.listeners -= 1
 
 
-environment.filters |= {"step": step_words, "run_title": run_title, "run_failure": failure_words}
+environment.filters |= {"step": step_words, "run_title": run_title, "run_failure": failure_words, "asked": asked_words}
 
 
 def _open_jobs(request: Request, run: int | None) -> str:
@@ -317,16 +324,18 @@ def show(request: Request, number: str, xslt: str = "") -> Response:
     looks = looks_of(_bytes(log).decode("utf-8", "replace"))
     result = operations.job_result(context, operations.ResultQuery(id=job.id)) if plain else None
     results = run_results(request, _bytes(result)) if result is not None else []
+    every = make_table(request, LOOK_COLUMNS, looks, "a", _LAST_LOOKS, place="last") if job.ended and looks else None
     tables = {f"run-{job.id}-{one.step}": one.table for one in results if one.table is not None}
+    tables |= {f"run-{job.id}-addresses": every} if every else {}
     place = _site(text)
     return first_download(tables) or render_page(
         request, "job.html", line=_line(context, job), behind=_behind(context, job), failure=failure_words(job),
-        asked=asked_words(text),
+        query=text,
         result=_cut(result) if result is not None else "", styles=styles, style=xslt if xslt in styles else "",
         log=_cut(log), text=_cut(operations.job_query(context, wanted)), results=results, site=place,
         called=VALUE_NAMES, known=bool(place) and knows_site(context.archive, place), outcomes=_counted(looks),
-        looks=looks[:_LAST_LOOKS],
-        failures=[look for look in looks if look.failed][:_MOST_FAILURES],
+        looks=looks[:_LAST_LOOKS], every=every, failures=[look for look in looks if look.failed],
+        most_failures=_LAST_LOOKS if every else _MOST_FAILURES,
         files=list(operations.list_job_files(context, wanted)),
     )  # fmt: skip
 

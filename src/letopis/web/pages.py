@@ -259,7 +259,7 @@ def problem_page(request: Request, status: int, message: str) -> HTMLResponse:
     lacking = status == 403 and message.endswith("may not do this; ask an owner of this archive")
     return render_page(
         request, "error.html", status, title=title, message=message, unknown=unknown, nowhere=nowhere, lacking=lacking,
-        lists=_LISTS,
+        lists=_LISTS, fault=status == 500,
     )  # fmt: skip
 
 

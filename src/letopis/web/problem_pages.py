@@ -32,7 +32,12 @@ class ProblemPages:
         if scope["type"] != "http" or scope["path"].startswith(_FOR_PROGRAMS) or not _reads_pages(scope):
             await self._app(scope, receive, send)
             return
-        await self._app(scope, receive, _Replacing(scope, receive, send))
+        replacing = _Replacing(scope, receive, send)
+        try:
+            await self._app(scope, receive, replacing)
+        except Exception:
+            await replacing.fault()
+            raise
 
 
 def _reads_pages(scope: Scope) -> bool:
@@ -48,17 +53,26 @@ class _Replacing:
         self._send = send
         self._start: Message | None = None
         self._body = b""
+        self._sent = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start" and _is_problem(message):
             self._start = message
         elif self._start is None:
+            self._sent = True
             await self._send(message)
         else:
             self._body += message.get("body", b"")
             if not message.get("more_body", False):
                 page = await run_sync(self._page, self._start)
                 await page(self._scope, self._receive, self._send)
+
+    async def fault(self) -> None:
+        """A page for what nobody foresaw, unless an answer has begun; the server logs where it happened."""
+        if not self._sent:
+            self._sent = True
+            page = await run_sync(problem_page, Request(self._scope), 500, "")
+            await page(self._scope, self._receive, self._send)
 
     def _page(self, start: Message) -> Response:
         problem: dict[str, Any] = json.loads(self._body)

@@ -31,8 +31,8 @@ from letopis.web.tables import TableColumn, TableView, make_table
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-_CRAWL_FIGURES = translatable("{fetched} fetched, {waiting} waiting")
-_ALL_FETCHED = translatable("{fetched} fetched")
+_CRAWL_FIGURES = translatable("{fetched} looked at, {waiting} waiting")
+_ALL_FETCHED = translatable("{fetched} looked at")
 _HOST_RESTS = translatable("the next request to {host} is in {span}")
 _HOST_BUSY = translatable("{host} answered with {status} and is asked again in {span}")
 _CRAWLED = re.compile(r"(\d+) fetched(?:, (\d+) waiting(?:, (\S+) again at (\S+) \((\d+|pause)\))?)?")
@@ -216,7 +216,7 @@ _COUNTED = ("broken", "check", "duplicates", "links", "mapdiff", "report", "veri
 _FIGURES: dict[str, tuple[str, str]] = {
     "pages": (translatable("Pages"), "number"),
     "indexable": (translatable("Search engines may list"), "number"),
-    "fetched": (translatable("Fetched"), "number"),
+    "fetched": (translatable("Looked at"), "number"),
     "links": (translatable("Links"), "number"),
     "bytes": (translatable("Size"), "size"),
     "records": (translatable("Records"), "number"),
