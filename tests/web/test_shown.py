@@ -183,7 +183,7 @@ def test_an_empty_archive_shows_friendly_pages(make_pages: Callable[..., Any]) -
     with make_pages() as web:
         for address in ("/", "/watches", "/search", "/search?q=x", "/crawl", "/jobs", "/duplicates", "/storage"):
             shown(web.get(address))
-        assert "Save a page, watch one, or crawl a site" in web.get("/").text
+        assert "Two steps lead to the first page that is watched." in web.get("/").text
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ CHECK_COLUMNS = (
 LINK_COLUMNS = (
     TableColumn("target", translatable("Leads to"), "custom"),
     TableColumn("text", translatable("Text of the link")),
-    TableColumn("type", translatable("Kind")),
+    TableColumn("type", translatable("Kind"), "custom"),
     TableColumn("rel", translatable("Relation"), hidden=True),
     TableColumn("title", translatable("Title"), hidden=True),
     TableColumn("status", translatable("Status"), "status"),

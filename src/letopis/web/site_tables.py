@@ -17,8 +17,7 @@ from letopis.index.site_events import SiteEvent
 from letopis.index.site_maps import MapPage
 from letopis.model import FailureKind, stamp14
 from letopis.operations.links import change_of_event
-from letopis.operations.site_audits import AuditCounts
-from letopis.operations.site_listings import PageFacts
+from letopis.operations.site_listings import AuditCounts, PageFacts
 from letopis.tuples import NamedTuple
 from letopis.web.languages import translatable
 from letopis.web.tables import TableColumn

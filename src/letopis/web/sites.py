@@ -26,15 +26,18 @@ from letopis.index.site_maps import MapOutline
 from letopis.model import Check, from_millis, parse_time, rfc3339, to_millis
 from letopis.operations import Context, bind, site_listings
 from letopis.operations.links import RankQuery, SiteMapQuery, SiteReportQuery, rank, site_report
-from letopis.operations.site_audits import AuditCounts, SiteAuditQuery, audit_history, site_audit
 from letopis.operations.site_listings import (
     FRESH,
     MOST_RANKS,
+    AuditCounts,
     FindingRow,
+    SiteAuditQuery,
     SiteListing,
     TimedGraph,
+    audit_history,
     findings_listing,
     page_facts,
+    site_audit,
     timed_graph,
 )
 from letopis.tuples import NamedTuple
