@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from letopis.errors import UsageError
+from letopis.errors import BadUrl, UsageError
 from letopis.exchange.captures import parse_check_facts
 from letopis.exchange.kept_records import CAPTURE_TYPES, MAX_BESIDE, KeptRecord
+from letopis.exchange.page_looks import INFO, PICTURES, TEXTS, LookFact, own_fact
 from letopis.exchange.record_stream import (
     BREAKS_OFF,
     DAMAGED_MEMBER,
@@ -26,7 +27,7 @@ from letopis.exchange.record_stream import (
     read_records,
 )
 from letopis.exchange.request_keys import parse_request, record_url, request_url, sent_request
-from letopis.exchange.set_records import PAGE_ID
+from letopis.exchange.set_records import PAGE_ID, page_id
 from letopis.exchange.sources import ImportedCapture, ImportReport, RevisitTarget
 from letopis.exchange.warc_records import (
     CHECK_TYPE,
@@ -38,6 +39,7 @@ from letopis.exchange.warc_records import (
     restored_headers,
 )
 from letopis.model import Headers, SentRequest, header
+from letopis.urls import normalize
 
 
 def warcs_in_folder(folder: Path) -> list[Path]:
@@ -52,6 +54,7 @@ _MOST_HELD = 8
 _MOST_REQUESTS = 64
 _MOST_BESIDE = 64
 _NO_BODY = (204, 304)
+_LOOK_PARTS = (INFO, *PICTURES, *TEXTS)
 _DAMAGE = (BREAKS_OFF, DAMAGED_MEMBER, NO_RECORD)
 _TOLD_EVERY = 64
 _UUID_VERSION = len("<urn:uuid:00000000-0000-")
@@ -84,6 +87,10 @@ def record_captures(stream: BinaryIO, report: ImportReport) -> Iterator[Imported
             yield from group.released(0, report)
             facts = parse_check_facts(sound.block[:MAX_FACTS]) or {}
             yield ImportedCapture(_target(sound), sound.field("warc-date"), 0, (), b"", facts=facts)
+        elif kind == "resource" and (fact := _own_fact(sound)) is not None:
+            yield ImportedCapture(fact.page, said["warc-date"], 0, (), b"", look=fact)
+        elif kind == "conversion" and group.show(sound):
+            continue
         elif (kind in CAPTURE_TYPES and _WEB.match(said.get("warc-target-uri", ""))) or made_of_page(sound):
             group.add(sound, report)
             if group.waiting > _MOST_HELD:
@@ -113,6 +120,14 @@ def made_of_page(record: SourceRecord) -> str:
     if named:
         return record_url(named[2], named[1])
     return record_url(target, kind) if kind == "conversion" and _WEB.match(target) else ""
+
+
+def _own_fact(record: SourceRecord) -> LookFact | None:
+    """What a record of ours says of a look at a page; None for all others."""
+    if record.fault or not _is_own(record):
+        return None
+    date, ident = record.field("warc-date"), record.field(PAGE_ID.lower())
+    return own_fact(record.field("warc-target-uri"), date, ident, record.block)
 
 
 def _sound(record: SourceRecord, report: ImportReport) -> SourceRecord | None:
@@ -175,6 +190,7 @@ class _HeldCapture:
         self.record = tied.record
         self.beside: list[SourceRecord] = []
         self.request: SourceRecord | None = None
+        self.shown: SourceRecord | None = None
 
 
 class _RecordGroup:
@@ -201,6 +217,15 @@ class _RecordGroup:
             if not early.is_request or early.belongs_to(held.tied):
                 self._attach(held, self._early.pop(number), report)
         self._held.append(held)
+
+    def show(self, record: SourceRecord) -> bool:
+        """Whether a record is what we wrote of a browser's version of an answer that waits; it goes with that."""
+        refers = record.field("warc-refers-to")
+        held = next((one for one in self._held if one.tied.id == refers and one.shown is None), None)
+        if held is None or record.fault or not _is_own(record) or not _is_own(held.record):
+            return False
+        held.shown = record
+        return True
 
     def add_beside(self, record: SourceRecord, report: ImportReport) -> None:
         """A record that is no capture of the web."""
@@ -238,7 +263,10 @@ class _RecordGroup:
             if not most and not self._held:
                 for number in list(self._early):
                     self._attach(held, self._early.pop(number), report)
-            yield _capture(held)
+            found = _capture(held)
+            yield found
+            if held.shown is not None and found.shown is None:
+                yield _capture(_HeldCapture(_Tied(held.shown)))
 
     def refuse_left(self, report: ImportReport) -> None:
         """Names what belongs to no capture."""
@@ -279,11 +307,11 @@ def _capture(held: _HeldCapture) -> ImportedCapture:
     target = held.tied.target
     made = made_of_page(record) if kind != "response" else ""
     url = made or request_url(target, request)
-    beside = [one for one in held.beside if asked is None or one is not held.request]
-    is_made_anew = own and not beside and not said.get(PAGE_ID.lower())
+    others = [one for one in held.beside if asked is None or one is not held.request]
+    is_made_anew = own and not others and _is_no_member(record)
     # An address without a request of ours is one that another source told.
     is_made_anew = is_made_anew and (asked is not None or not said.get("warc-ip-address"))
-    kept = None if is_made_anew else KeptRecord(record.version, record.fields, head, tuple(beside), record.lines)
+    kept = None if is_made_anew else KeptRecord(record.version, record.fields, head, tuple(held.beside), record.lines)
     return ImportedCapture(
         url,
         said.get("warc-date", ""),
@@ -295,7 +323,27 @@ def _capture(held: _HeldCapture) -> ImportedCapture:
         record=kept,
         page=target if url != target and not made else "",
         request=asked if kept is None else None,
+        shown=_shown(held) if kept is None else None,
+        look=_look(record, made, own=own),
     )
+
+
+def _shown(held: _HeldCapture) -> tuple[str, bytes] | None:
+    return (held.shown.field("content-type"), held.shown.block) if held.shown is not None else None
+
+
+def _look(record: SourceRecord, made: str, *, own: bool) -> LookFact | None:
+    """What a record of others says of a look at a page; those of ours are listed beside their page."""
+    ident = record.field(PAGE_ID.lower())
+    if not made:
+        return LookFact(ident) if ident and not own else None
+    scheme, _, page = _target(record).partition(":http")
+    if scheme not in _LOOK_PARTS:
+        return None
+    try:
+        return LookFact(ident, normalize(f"http{page}"), scheme, record.block if scheme == INFO else b"")
+    except BadUrl:
+        return None
 
 
 def _resource_headers(content_type: str) -> Headers:
@@ -312,9 +360,15 @@ def _answer(block: bytes) -> tuple[int, Headers, bytes]:
 
 def _own_request(held: _HeldCapture) -> SentRequest | None:
     """The request of an answer of ours; None where it is that of somebody else."""
-    if held.request is None or not _is_own(held.request) or held.record.field(PAGE_ID.lower()):
+    if held.request is None or not _is_own(held.request) or not _is_no_member(held.record):
         return None
-    return sent_request(held.request, held.record.field("warc-record-id"))
+    return sent_request(held.request, held.record.field("warc-record-id"), held.record.field(PAGE_ID.lower()))
+
+
+def _is_no_member(record: SourceRecord) -> bool:
+    """Whether a record of ours belongs to no page, or is the one of the page itself."""
+    ident = record.field(PAGE_ID.lower())
+    return not ident or ident == page_id(record.field("warc-target-uri"), record.field("warc-date"))
 
 
 def _is_own(record: SourceRecord) -> bool:
