@@ -1,4 +1,4 @@
-"""Capture sets go out and come in again: WARC and WACZ give the same sets and pages, HAR gives sets without pictures."""
+"""Capture sets go out and come in again: WARC and WACZ give the same sets and pages, HAR sets without pictures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from letopis.archive import Archive
 from letopis.archive.sets import CaptureSet
 from letopis.exchange.har import har_pieces
 from letopis.exchange.imports import import_sources
-from letopis.exchange.page_export import page_har, page_parts
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.wacz_export import export_wacz
 from letopis.exchange.warc_export import export_warc

@@ -54,13 +54,13 @@ def shown_then(archive: Archive, url: str, time: int) -> Identity | None:
 
 
 def keep_sets(archive: Archive, found: Sequence[ImportedSet]) -> int:
-    """Keeps what the sets of these looks lack; answers how many got something. The looks are all different."""
+    """Keeps what the sets of these looks lack; answers how many sets are new. The looks are all different."""
     archive.catalog.sets.ensure()
     with archive.transaction() as (cursor, store):
         parts = [list(_lacking(archive, one)) for one in found]
         if any(parts):
             write_parts(archive.catalog, store, cursor, [part for some in parts for part in some])
-    return sum(map(bool, parts))
+    return sum(part.part is SetPart.MEMBERS for some in parts for part in some)
 
 
 def _lacking(archive: Archive, one: ImportedSet) -> Iterator[NewPart]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from letopis.archive.outside_values import parse_json
@@ -59,24 +60,31 @@ class MadeRecord(NamedTuple):
 
 
 class PageInfo(NamedTuple):
-    """What a record says of a look and its resources, each with its time where it is told; `time` is None if not."""
+    """What a record says of a look and its resources, each with its time where it is told; `time` is None if not.
+
+    `answered` says that the page itself got an answer.
+    """
 
     id: str
     url: str
     time: int | None
     listed: list[tuple[str, int | None]]
     left_out: int
+    answered: bool
 
 
 @dataclass(slots=True)
 class PageLook:
-    """One look: `told` when a file names its page, `date` is that of the record that does."""
+    """One look: `told` when a file names its page, `date` is that of the record that does.
+
+    A page that was `answered` has a capture somewhere.
+    """
 
     url: str = ""
     time: int | None = None
     date: int | None = None
     told: bool = False
-    own: bool = False
+    answered: bool = False
     members: dict[tuple[str, int], None] = field(default_factory=dict)
     listed: list[tuple[str, int | None]] = field(default_factory=list)
     screenshot: bytes = b""
@@ -124,7 +132,7 @@ class PageLooks:
         """What a list of pages says of a look of which records came; others are no looks at whole pages."""
         look = self.open.get(ident)
         if look is not None and not look.told and url:
-            look.url, look.time, look.told = url, time, True
+            look.url, look.time, look.told, look.answered = url, time, True, True
         if look is not None and look.url == url:
             look.text = look.text or text
 
@@ -171,14 +179,15 @@ class PageLooks:
             refuse("an id of a page that is used twice", fact.page)
             look = self._look(f"{ident} {info.url} {info.time}")
         if not look.listed:
-            look.url, look.time, look.date, look.told, look.listed = info.url, info.time, date, True, info.listed
+            look.url, look.time, look.date, look.told, look.answered = info.url, info.time, date, True, info.answered
+            look.listed = info.listed
             self._held += len(info.listed)
 
     def _take_own(self, fact: LookFact, time: int, refuse: _Refuse) -> None:
         """Records of ours stand behind one another, the list of resources last."""
         last = self.ready[-1] if self.ready else None
         if last is None or last.told or (last.url, last.time) != (fact.page, time):
-            last = PageLook(fact.page, time, time, own=True)
+            last = PageLook(fact.page, time)
             self.ready.append(last)
         before = last.size
         if fact.part == OWN_VIEW:
@@ -232,21 +241,21 @@ def parse_page_info(body: bytes, page: str) -> PageInfo | None:
     if not url:
         return None
     listed: list[tuple[str, int | None]] = []
-    for address, facts in urls.items():
-        if len(listed) >= MOST_MEMBERS:
-            break
-        if member := web_url(address):
+    answered = False
+    for address, facts in islice(urls.items(), MOST_MEMBERS):
+        member = web_url(address)
+        status = facts.get("status", -1) if isinstance(facts, dict) else facts
+        if member and status:
+            answered = answered or member == url
             listed += [(member, time) for time in _times(facts, is_page=member == url)]
     ident = said.get("pageid")
-    left_out = max(0, len(urls) - MOST_MEMBERS)
-    return PageInfo(ident if isinstance(ident, str) else "", url, page_time(said.get("ts")), listed, left_out)
+    left_out = max(0, len(urls) - MOST_MEMBERS) + max(0, len(listed) - MOST_MEMBERS)
+    del listed[MOST_MEMBERS:]
+    return PageInfo(ident if isinstance(ident, str) else "", url, page_time(said.get("ts")), listed, left_out, answered)
 
 
 def _times(facts: Any, *, is_page: bool) -> list[int | None]:
-    """When a resource was used, None for an unknown time; none for the page itself, and where there was no answer."""
-    status = facts.get("status") if isinstance(facts, dict) else facts
-    if status == 0:
-        return []
+    """When a resource was used, None for an unknown time; the page itself only where it was used again."""
     said = facts if isinstance(facts, dict) else {}
     times = said.get("times")
     if isinstance(times, list):

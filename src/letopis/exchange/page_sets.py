@@ -64,7 +64,7 @@ def _record_open(archive: Archive, report: ImportReport, *, everything: bool) ->
             sets.append(found)
             texts += [ImportedSet(found.url, found.time, None, text=look.text)] if look.text else []
             report.looks.made += _made_before(archive, found)
-        elif look.told:
+        elif look.answered:
             report.refuse(NOT_HERE, look.url)
     _keep(archive, sets, report)
     _attach_made(archive, report)

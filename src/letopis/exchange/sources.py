@@ -120,7 +120,7 @@ class ImportReport:
     `beside` records without a web address, which are kept with the capture that they stand beside;
     the first refusals are named.
 
-    `looks` are those at whole pages, as long as they are gathered; `sets` counts capture sets that came, or got more.
+    `looks` are those at whole pages, as long as they are gathered; `sets` counts capture sets that came.
     `empty` are the sources of which nothing could be taken in, `lists` those that only name pages, `cut` those that
     break off or are damaged; `future` counts captures that lie more than a day ahead of the clock; `run` names this
     import. `bytes_read` of `bytes_all` are behind it, as far as it reads files of records.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -51,6 +51,8 @@ MAX_FACTS = 1024 * 1024
 _WEB = re.compile(r"<?\s*https?:", re.IGNORECASE)
 _MADE = re.compile(r"([a-z][a-z0-9.+-]*(?::[a-z0-9.+-]+)*):(https?://.*)", re.IGNORECASE | re.DOTALL)
 _MOST_HELD = 8
+_MOST_OF_LOOK = 3
+"""Records of a look of ours, the list of its resources last; without that they are captures like those of others."""
 _MOST_REQUESTS = 64
 _MOST_BESIDE = 64
 _NO_BODY = (204, 304)
@@ -76,27 +78,33 @@ def warc_captures(file: Path, report: ImportReport) -> Iterator[ImportedCapture]
 
 def record_captures(stream: BinaryIO, report: ImportReport) -> Iterator[ImportedCapture]:
     """The same of a WARC file, or of a stream that holds whole records."""
-    group = _RecordGroup()
+    group, look = _RecordGroup(), list[tuple[SourceRecord, LookFact]]()
     for record in read_records(stream):
         sound = _sound(record, report) if record.fault else record
         if sound is None:
             continue
         said = sound.by_name()
         kind = said.get("warc-type", "").lower()
-        if kind == "metadata" and said.get("content-type") == CHECK_TYPE:
+        fact = _own_fact(sound) if kind == "resource" else None
+        if look and (fact is None or fact.page != look[0][1].page or len(look) >= _MOST_OF_LOOK):
+            yield from group.take([record for record, _ in look], report)
+            look.clear()
+        if fact is not None:
+            look.append((sound, fact))
+            if fact.part == INFO:
+                yield from (ImportedCapture(one.page, said["warc-date"], 0, (), b"", look=one) for _, one in look)
+                look.clear()
+        elif kind == "metadata" and said.get("content-type") == CHECK_TYPE:
             yield from group.released(0, report)
             facts = parse_check_facts(sound.block[:MAX_FACTS]) or {}
             yield ImportedCapture(_target(sound), sound.field("warc-date"), 0, (), b"", facts=facts)
-        elif kind == "resource" and (fact := _own_fact(sound)) is not None:
-            yield ImportedCapture(fact.page, said["warc-date"], 0, (), b"", look=fact)
         elif kind == "conversion" and group.show(sound):
             continue
         elif (kind in CAPTURE_TYPES and _WEB.match(said.get("warc-target-uri", ""))) or made_of_page(sound):
-            group.add(sound, report)
-            if group.waiting > _MOST_HELD:
-                yield from group.released(_MOST_HELD, report)
+            yield from group.take([sound], report)
         elif not (kind == "warcinfo" and SOFTWARE_NAME.encode() in sound.block[:200]):
             group.add_beside(sound, report)
+    yield from group.take([record for record, _ in look], report)
     yield from group.released(0, report)
     group.refuse_left(report)
 
@@ -205,12 +213,13 @@ class _RecordGroup:
         self._early: OrderedDict[int, _Tied] = OrderedDict()
         self._count = 0
 
-    @property
-    def waiting(self) -> int:
-        """How many captures wait."""
-        return len(self._held)
+    def take(self, records: Iterable[SourceRecord], report: ImportReport) -> Iterator[ImportedCapture]:
+        """Captures; answers with those that wait no longer."""
+        for record in records:
+            self._add(record, report)
+            yield from self.released(_MOST_HELD, report)
 
-    def add(self, record: SourceRecord, report: ImportReport) -> None:
+    def _add(self, record: SourceRecord, report: ImportReport) -> None:
         """A capture, with what came before it and belongs to it."""
         held = _HeldCapture(_Tied(record))
         for number, early in list(self._early.items()) if self._early else ():
