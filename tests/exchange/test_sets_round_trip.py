@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from letopis.archive import Archive
 from letopis.archive.sets import CaptureSet
 from letopis.exchange.har import har_pieces
 from letopis.exchange.imports import import_sources
+from letopis.exchange.page_export import page_har, page_parts
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.wacz_export import export_wacz
 from letopis.exchange.warc_export import export_warc
@@ -125,3 +126,64 @@ def test_sets_come_back_as_they_were(
         assert (again.checks, again.sets, dict(again.refused)) == (0, 0, {})
         assert sets_of(other) == sets_of(origin)
         assert list(other.verify()) == []
+
+
+@pytest.fixture
+def captured(tmp_path: Path) -> Iterator[Archive]:
+    """Two looks at a page, the second of which found it again; one at another page."""
+    with Archive(tmp_path / "origin") as archive:
+        archive.record([look(PAGE, 0, b"<p>one", PNG, "one")])
+        archive.record([look(PAGE, 1, b"<p>one", PNG, "one", reused=True)])
+        archive.record([look(OTHER, 2, b"", b"", "")])
+        yield archive
+
+
+def members_of(archive: Archive) -> list[tuple[CaptureSet, tuple[SetMember, ...]]]:
+    return [(one._replace(has_screenshot=False, has_text=False), members) for one, members, _, _ in sets_of(archive)]
+
+
+def test_a_har_brings_sets_with_their_members_and_without_pictures(captured: Archive, tmp_path: Path) -> None:
+    file = to_har(captured, tmp_path)
+    with Archive(tmp_path / "b") as other:
+        assert dict(import_sources(other, [file]).refused) == {}
+        assert members_of(other) == members_of(captured)
+        assert other.get(PAGE).body == SHELL, "a HAR holds what the server sent"
+        assert import_sources(other, [file]).sets == 0
+        out = warc_bytes(other)
+        (tmp_path / "again.warc.gz").write_bytes(out)
+        with Archive(tmp_path / "c") as third:
+            import_sources(third, [tmp_path / "again.warc.gz"])
+            assert members_of(third) == members_of(captured), "also by way of a WARC file"
+            assert warc_bytes(third) == out
+
+
+def test_the_har_of_one_page_brings_its_set(captured: Archive, tmp_path: Path) -> None:
+    parts = page_parts(captured, PAGE, START)
+    (tmp_path / "page.har").write_bytes(b"".join(page_har(captured, parts)))
+    with Archive(tmp_path / "b") as other:
+        import_sources(other, [tmp_path / "page.har"])
+        assert members_of(other) == members_of(captured)[:1]
+
+
+def test_a_file_that_lacks_the_list_of_resources_loses_no_picture(captured: Archive, tmp_path: Path) -> None:
+    out = io.BytesIO()
+    export_warc(captured, out, ExportSelection(), "none")
+    cut = out.getvalue()[: out.getvalue().index(b"urn:pageinfo:")]
+    (tmp_path / "cut.warc").write_bytes(cut[: cut.rindex(b"WARC/1.1")])
+    (tmp_path / "whole.warc").write_bytes(out.getvalue())
+    with Archive(tmp_path / "b") as other:
+        import_sources(other, [tmp_path / "cut.warc"])
+        assert sets_of(other) == []
+        assert other.get(f"{PAGE}?__wb_record=urn:view").body == PNG
+        import_sources(other, [tmp_path / "whole.warc"])
+        assert sets_of(other) == sets_of(captured)
+
+
+def test_sets_of_an_archive_that_lacks_them_come_by_another_import(captured: Archive, tmp_path: Path) -> None:
+    """An import that was stopped between the captures and their sets is repeated."""
+    file = to_warc(captured, tmp_path)
+    with Archive(tmp_path / "b") as other:
+        import_sources(other, [file])
+        with other.transaction() as (cursor, _):
+            cursor.run("DELETE FROM capture_set")
+        assert (import_sources(other, [file]).sets, sets_of(other)) == (3, sets_of(captured))

@@ -47,6 +47,9 @@ def import_captures(
     before = report.records + report.same + report.refused.total()
     for batch in _batches(_arrivals(_readable(found, name, report), name, report)):
         _commit(archive, batch, report)
+        for capture, look in ((one.capture, one.look) for one in batch):
+            if look is not None:
+                report.looks.take(look, capture.url, capture.time, report.refuse)
         record_looks(archive, report)
         progress(report.records)
     if report.records + report.same + report.refused.total() == before:
@@ -124,7 +127,7 @@ def _arrivals(found: Iterable[ImportedCapture], name: str, report: ImportReport)
         if arrival is None:
             continue
         if imported.look is not None:
-            report.looks.take(imported.look, arrival.capture.url, arrival.capture.time, report.refuse)
+            arrival = arrival._replace(look=imported.look)
         if imported.record is not None:
             report.beside += imported.record.pages_beside
         if imported.facts is not None and waiting is not None and _same_check(waiting, arrival):

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from letopis.archive import Archive
 from letopis.archive.imported_sets import ImportedSet, checks_between, keep_sets, valid_then
 from letopis.errors import LetopisError
-from letopis.exchange.page_looks import AFTER, MOST_LOOKS, PICTURES, TEXTS, MadeRecord, PageLook, is_picture
+from letopis.exchange import page_looks
+from letopis.exchange.page_looks import AFTER, PICTURES, TEXTS, MadeRecord, PageLook, is_picture
 from letopis.exchange.request_keys import record_url
 from letopis.exchange.sources import ImportReport
 from letopis.model import SetMember, from_millis, to_millis
@@ -27,11 +28,11 @@ def record_looks(archive: Archive, report: ImportReport) -> None:
     if looks.ready:
         found = [(look, _own_set(archive, look)) for look in looks.ready]
         _keep(archive, (one for _, one in found if one is not None), report)
-        lost = [look for look, one in found if one is None][:-MOST_LOOKS]
+        lost = [look for look, one in found if one is None][: -page_looks.MOST_LOOKS]
         _refuse_lost(lost, report)
         looks.drop_ready([look for look, one in found if one is not None] + lost)
     if looks.full:
-        _record_open(archive, report, everything=False)
+        _record_open(archive, report, everything=len(looks.made) > page_looks.MOST_LOOKS)
 
 
 def complete_looks(archive: Archive, report: ImportReport) -> None:
@@ -67,7 +68,8 @@ def _record_open(archive: Archive, report: ImportReport, *, everything: bool) ->
         elif look.answered:
             report.refuse(NOT_HERE, look.url)
     _keep(archive, sets, report)
-    _attach_made(archive, report)
+    if everything:
+        _attach_made(archive, report)
     _keep(archive, texts, report)
 
 
@@ -80,6 +82,8 @@ def _keep(archive: Archive, found: Iterable[ImportedSet], report: ImportReport) 
 def _set_of_others(archive: Archive, look: PageLook) -> ImportedSet | None:
     """The set of a look that others wrote down; None where the check of its page is not here."""
     members = list(look.members)
+    if not look.url and len(members) < 2:
+        return None
     if not look.url:
         look.url, look.time = min(members, key=lambda one: one[1])
     time = _page_time(archive, look)

@@ -24,6 +24,7 @@ from letopis.archive.imported import (
 )
 from letopis.archive.imported_sets import shown_then
 from letopis.archive.records import CaptureSource
+from letopis.exchange.page_looks import LookFact
 from letopis.exchange.sources import ImportReport
 from letopis.model import Outcome, SentRequest
 from letopis.tuples import NamedTuple
@@ -45,12 +46,13 @@ class Revisit(NamedTuple):
 class Arrival(NamedTuple):
     """A capture as it was read; with `revisits`, one that still lacks its body.
 
-    `page` is the address that was asked with another method than GET.
+    `page` is the address that was asked with another method than GET, `look` what it says of a look at a whole page.
     """
 
     capture: NewCapture
     revisits: Revisit | None = None
     page: str = ""
+    look: LookFact | None = None
 
 
 _BASE32_DIGITS = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567" + "0189", "0123456789abcdefghijklmnopqrstuv" + "!!!!")
@@ -155,7 +157,7 @@ def _completed(
     archive: Archive, arrival: Arrival, here: _BatchPayloads, stored: dict[bytes, Identity]
 ) -> NewCapture | None:
     """A revisit as the capture that it means; None when its body is nowhere."""
-    capture, revisits, _ = arrival
+    capture, revisits = arrival.capture, arrival.revisits
     assert revisits is not None
     if not revisits.digest and revisits.time is None:
         # It says nothing: what the URL had at its time is what it found again.
@@ -200,7 +202,7 @@ def _with_body(capture: NewCapture, payload: RecordedPayload) -> NewCapture:
 
 def waiting_row(arrival: Arrival, run: str) -> WaitingRevisit:
     """A revisit as it waits; `run` names the import that brought it."""
-    capture, revisits, _ = arrival
+    capture, revisits = arrival.capture, arrival.revisits
     assert revisits is not None
     source = capture.source or CaptureSource(0, b"")
     facts = {
