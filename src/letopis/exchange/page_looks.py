@@ -75,7 +75,7 @@ class PageInfo(NamedTuple):
 
 @dataclass(slots=True)
 class PageLook:
-    """One look: `told` when a file names its page, `date` is that of the record that does.
+    """One look: `named` when a file names its page, `date` is that of the record that does.
 
     A page that was `answered` has a capture somewhere.
     """
@@ -83,7 +83,7 @@ class PageLook:
     url: str = ""
     time: int | None = None
     date: int | None = None
-    told: bool = False
+    named: bool = False
     answered: bool = False
     members: dict[tuple[str, int], None] = field(default_factory=dict)
     listed: list[tuple[str, int | None]] = field(default_factory=list)
@@ -131,8 +131,8 @@ class PageLooks:
     def name_page(self, ident: str, url: str, time: int | None, text: str) -> None:
         """What a list of pages says of a look of which records came; others are no looks at whole pages."""
         look = self.open.get(ident)
-        if look is not None and not look.told and url:
-            look.url, look.time, look.told, look.answered = url, time, True, True
+        if look is not None and not look.named and url:
+            look.url, look.time, look.named, look.answered = url, time, True, True
         if look is not None and look.url == url:
             look.text = look.text or text
 
@@ -175,18 +175,18 @@ class PageLooks:
             refuse(f"more than {MOST_MEMBERS} resources of one page", fact.page)
         ident = info.id or f"{info.url} {date}"
         look = self._look(ident)
-        if look.told and (look.url, look.time) != (info.url, info.time):
+        if look.named and (look.url, look.time) != (info.url, info.time):
             refuse("an id of a page that is used twice", fact.page)
             look = self._look(f"{ident} {info.url} {info.time}")
         if not look.listed:
-            look.url, look.time, look.date, look.told, look.answered = info.url, info.time, date, True, info.answered
+            look.url, look.time, look.date, look.named, look.answered = info.url, info.time, date, True, info.answered
             look.listed = info.listed
             self._held += len(info.listed)
 
     def _take_own(self, fact: LookFact, time: int, refuse: _Refuse) -> None:
         """Records of ours stand behind one another, the list of resources last."""
         last = self.ready[-1] if self.ready else None
-        if last is None or last.told or (last.url, last.time) != (fact.page, time):
+        if last is None or last.named or (last.url, last.time) != (fact.page, time):
             last = PageLook(fact.page, time)
             self.ready.append(last)
         before = last.size
@@ -195,7 +195,7 @@ class PageLooks:
         elif fact.part == OWN_TEXT:
             last.text = fact.body.decode()
         elif (info := parse_page_info(fact.body, fact.page)) is not None:
-            last.listed, last.told = info.listed, True
+            last.listed, last.named = info.listed, True
         self._bytes += last.size - before
         while self._bytes > MOST_BYTES and len(self.ready) > 1:
             refuse("a whole page without its capture", self.ready[0].url)

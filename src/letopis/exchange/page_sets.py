@@ -101,11 +101,11 @@ def _set_of_others(archive: Archive, look: PageLook) -> ImportedSet | None:
 
 def _page_time(archive: Archive, look: PageLook) -> int | None:
     """When the page of a look was checked: at the time that is told, else that of its record, else last before."""
-    told = [look.time] if look.time is not None else []
-    told += sorted(time for url, time in look.members if url == look.url)
-    for time in told:
-        if times := checks_between(archive, look.url, time, time + _SAME_SECOND):
-            return times[0]
+    times = [look.time] if look.time is not None else []
+    times += sorted(time for url, time in look.members if url == look.url)
+    for time in times:
+        if found := checks_between(archive, look.url, time, time + _SAME_SECOND):
+            return found[0]
     if look.date is None:
         return None
     return max(checks_between(archive, look.url, look.date - AFTER, look.date + _SAME_SECOND), default=None)

@@ -32,17 +32,17 @@ def with_page_id(record: WarcRecord, url: str, time: datetime) -> WarcRecord:
     return WarcRecord((*record.headers, field), record.block, record.version)
 
 
-def set_records(archive: Archive, found: CaptureSet, told: Collection[str] = ()) -> Iterator[WarcRecord]:
+def set_records(archive: Archive, found: CaptureSet, written: Collection[str] = ()) -> Iterator[WarcRecord]:
     """The records of a set but for those of its page and its members, which are captures of their own.
 
-    What is `told` by other records is left out.
+    What is `written` in other records is left out.
     """
-    if found.has_screenshot and VIEW not in told:
+    if found.has_screenshot and VIEW not in written:
         picture = archive.sets.screenshot(found)
         yield _resource(found, VIEW, picture_type(picture), picture)
-    if found.has_text and TEXT not in told:
+    if found.has_text and TEXT not in written:
         yield _resource(found, TEXT, "text/plain", archive.sets.text(found).encode())
-    if PAGE_INFO not in told:
+    if PAGE_INFO not in written:
         facts = page_info(found, archive.sets.members(found))
         yield _resource(found, PAGE_INFO, "application/json", json.dumps(facts, ensure_ascii=False).encode())
 
