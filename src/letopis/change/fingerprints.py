@@ -7,6 +7,7 @@ the joined text in C and nothing block by block that can wait.
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from math import sqrt
@@ -326,3 +327,28 @@ def _rest_as_one(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     """The first blocks as they are and all others as one, so that no page costs without bound."""
     rest = " ".join([block.text for block in blocks[MAX_BLOCKS:]])
     return (*blocks[:MAX_BLOCKS], Block(BlockKind.PARAGRAPH, rest))
+
+
+LONG_PARAGRAPH = 50
+
+
+def long_paragraphs(page: Page) -> Iterator[tuple[int, int]]:
+    """Hash and length of each paragraph of at least 50 characters in its normal form."""
+    for block in page.blocks:
+        form = normalized_words(block.text)
+        if len(form) >= LONG_PARAGRAPH:
+            yield xxh3_64_intdigest(form.encode("utf-8", "surrogatepass")), len(form)
+
+
+def known_share(page: Page, known: Container[int]) -> float | None:
+    """D: length of known long paragraphs by length of all; None when the page has none."""
+    whole = familiar = 0
+    for block, length in long_paragraphs(page):
+        whole += length
+        familiar += length if block in known else 0
+    return familiar / whole if whole else None
+
+
+def known_share_of(new: Page, old: Page) -> float | None:
+    """D of a page against its own last version alone."""
+    return known_share(new, {block for block, _ in long_paragraphs(old)})

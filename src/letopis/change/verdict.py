@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from letopis.change.evidence import ChangeJudge, Evidence, Experience, changed_share
-from letopis.change.fingerprints import Fingerprint, fingerprint
+from letopis.change.fingerprints import Fingerprint, fingerprint, known_share_of
 from letopis.change.noise import MuteRules
-from letopis.change.paragraphs import known_share_of
 from letopis.change.profiles import HostProfile, PageHabits
 from letopis.config import ChangeSettings
 from letopis.model import BlockChange, Change, MutedBlock, Page

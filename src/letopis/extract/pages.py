@@ -179,7 +179,8 @@ class PageDraft:
 
 def fold_whitespace(text: str) -> str:
     """Text with each run of white space as one blank, none at the ends."""
-    return " ".join(text.split()) if "  " in text or has_odd_blank(text) else text.strip(" ")
+    text = text.strip()  # first, since most of what is not folded stands at the ends
+    return " ".join(text.split()) if "  " in text or has_odd_blank(text) else text
 
 
 def has_odd_blank(text: str) -> bool:
