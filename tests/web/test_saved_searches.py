@@ -63,10 +63,11 @@ def test_a_search_is_saved_from_its_page_changed_and_removed(web: WebClient, arc
     page = uwe.see("/saved/1")
     assert "New harvest" in page
     assert "/feed/json/saved/1" in page
-    alerts = uwe.see("/alerts")
-    assert "1 new result" in alerts
-    assert '<a class="page" href="/saved/1">Harvest</a>' in alerts
-    assert "New harvest</a></li>" in alerts
+    for place in ("/alerts", "/", "/watches"):
+        alerts = uwe.see(place)
+        assert "1 new result" in alerts
+        assert '<a class="page" href="/saved/1">Harvest</a>' in alerts
+        assert "New harvest</a></li>" in alerts
     assert uwe.send("/saved/1", name="Crops", q="news", filter="", notify="", action="save") == (
         303, "/saved/1?done=saved",
     )  # fmt: skip
