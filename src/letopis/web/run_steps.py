@@ -94,9 +94,14 @@ _FOR_OTHERS = re.compile(r"(?: \([a-z0-9 ,-]+\); the log says what became of eac
 
 def run_title(job: Job) -> str:
     """What a run does, for people: the name that somebody gave it, or the words for what a form started."""
-    found = _OWN_NAME.fullmatch(job.name)
+    return called_run(job.name) or translate(_NUMBERED, number=job.id)
+
+
+def called_run(name: str) -> str:
+    """The name of a run in the words of its form, if one has made it."""
+    found = _OWN_NAME.fullmatch(name)
     if found is None:
-        return job.name or translate(_NUMBERED, number=job.id)
+        return name
     return translate(_TITLES[found[1]], what=found[2]) if found[1] else translate(_WHOLE_TITLES[found[3]])
 
 
