@@ -37,8 +37,6 @@ _WORDS = {
     "en": "river town report council library bridge repair budget school meeting archive winter notice price evening",
     "de": "Stadt Fluss Bericht Brücke Rathaus Schule Straße Haushalt Bücherei Gemeinde Sitzung Winter Größe Mühle",
 }
-_LONGEST_HEADING = 31
-"""Headings are also names of sheets, which are no longer."""
 _LATIN_WORDS = ("en", "de")
 """Languages that the fonts every reader of PDF has can write."""
 

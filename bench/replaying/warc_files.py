@@ -15,7 +15,7 @@ import brotli
 from warcio.archiveiterator import ArchiveIterator
 
 from letopis.errors import BadUrl
-from letopis.replay.fuzzy import fuzzy_key
+from letopis.replay.captures import fuzzy_key
 from letopis.urls import surt
 from letopis.urls.request_keys import HttpRequest, request_url
 

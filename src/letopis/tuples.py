@@ -6,15 +6,18 @@ is `typing.NamedTuple` to whoever reads or checks the code. The one of the stand
 annotation and a constructor for each class, 0.3 ms; a command has a hundred of them and is started for one page.
 Here annotations stay the texts that they are under `from __future__ import annotations`, and constructors with
 equally many fields are copies of one.
+
+`FrozenFields` does the same for frozen values whose fields are declared in a class body: settings, parameters.
 """
 
 from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Iterable
+from dataclasses import FrozenInstanceError
 from functools import cache
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Never, Self
 
 _FIELD: Any = type(vars(namedtuple("_One", "one"))["one"])
 """What reads a field of a named tuple."""
@@ -83,3 +86,27 @@ if TYPE_CHECKING:
     from typing import NamedTuple as NamedTuple
 else:
     NamedTuple = type.__new__(_NamedTupleMeta, "NamedTuple", (), {})
+
+
+class FrozenFields:
+    """Equal where class and values are, hashable, shown as it would be written; what extends it fills `vars(self)`."""
+
+    def __setattr__(self, name: str, value: Any) -> Never:
+        """Many read it at once."""
+        raise FrozenInstanceError(f"cannot assign to {name}; make a changed copy")
+
+    def __delattr__(self, name: str) -> Never:
+        """As above."""
+        raise FrozenInstanceError(f"cannot delete {name}")
+
+    def __eq__(self, other: object) -> bool:
+        """The same class with the same values."""
+        return vars(self) == vars(other) if type(other) is type(self) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Fits `__eq__`."""
+        return hash((type(self), *vars(self).values()))
+
+    def __repr__(self) -> str:
+        """As it would be written."""
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"

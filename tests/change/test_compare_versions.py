@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from letopis.change import Fingerprint, HostProfile, PageHabits, compare, fingerprint, known_share
-from letopis.change.paragraphs import long_paragraphs
+from letopis.change.fingerprints import long_paragraphs
 from letopis.config import ChangeSettings
 from letopis.model import Block, BlockKind, Link, LinkType, Page
 

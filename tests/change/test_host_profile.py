@@ -20,9 +20,9 @@ def test_blocks_of_a_third_of_the_documents_are_frame() -> None:
     host = HostProfile()
     for n in range(10):
         host.observe(prints(1, 2 if n < 3 else 50, 100 + n))
-    assert host.is_boilerplate(1)
-    assert host.is_boilerplate(2)
-    assert not host.is_boilerplate(105)
+    assert 1 in host.boilerplate()
+    assert 2 in host.boilerplate()
+    assert 105 not in host.boilerplate()
     assert host.boilerplate() == {1, 2, 50}
 
 
@@ -30,7 +30,7 @@ def test_nothing_is_frame_before_five_documents() -> None:
     host = HostProfile()
     for _ in range(4):
         host.observe(prints(1))
-    assert not host.is_boilerplate(1)
+    assert 1 not in host.boilerplate()
     assert not host.boilerplate()
 
 
@@ -43,7 +43,7 @@ def test_visiting_one_document_often_makes_nothing_frame() -> None:
     for _ in range(100):
         host.observe(state, state)
     assert host.pages == 11
-    assert not host.is_boilerplate(7)
+    assert 7 not in host.boilerplate()
 
 
 def test_a_document_takes_its_old_blocks_away() -> None:
@@ -53,8 +53,8 @@ def test_a_document_takes_its_old_blocks_away() -> None:
     for _ in range(9):
         host.observe(prints(2), prints(1))
     assert host.pages == 10
-    assert host.is_boilerplate(2)
-    assert not host.is_boilerplate(1)
+    assert 2 in host.boilerplate()
+    assert 1 not in host.boilerplate()
 
 
 def test_memory_is_bounded_and_the_frame_survives() -> None:
@@ -72,7 +72,7 @@ def test_old_counts_fade_so_that_a_redesign_is_learned() -> None:
     assert host.pages < 20_000
     for _ in range(20_000):
         host.observe(prints(2))
-    assert host.is_boilerplate(2)
+    assert 2 in host.boilerplate()
 
 
 def test_profiles_of_two_agents_merge() -> None:
@@ -82,7 +82,7 @@ def test_profiles_of_two_agents_merge() -> None:
         two.observe(prints(1, 20 + n))
     one.merge(two)
     assert one.pages == 8
-    assert one.is_boilerplate(1)
+    assert 1 in one.boilerplate()
 
 
 @given(st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=20), max_size=12))

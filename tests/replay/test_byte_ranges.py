@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from served_archive import at, look, running
 
 from letopis.archive import Archive
-from letopis.replay.byte_ranges import body_part
+from letopis.replay.captures import body_part
 
 FILM = bytes(range(100))
 

@@ -9,7 +9,7 @@ import pytest
 
 from letopis.archive import Archive
 from letopis.archive.captures import CaptureList, KeyRange
-from letopis.replay.fuzzy import similar_keys
+from letopis.replay.captures import similar_keys
 from letopis.urls import surt
 
 

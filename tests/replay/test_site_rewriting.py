@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from letopis.replay.origin import ReplayOrigin
-from letopis.replay.site_rewriting import rewrite_for_site, with_head_script
+from letopis.replay.sites import rewrite_for_site, with_head_script
 
 ORIGIN = ReplayOrigin("http", "letopis.localhost:1")
 AT = 1_714_979_289_000

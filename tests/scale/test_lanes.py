@@ -23,8 +23,8 @@ from services import variables
 
 from letopis.archive import Archive, RecordedCapture
 from letopis.archive.activity import changes_since, newest_change
+from letopis.archive.backups import move_archive
 from letopis.archive.index_facts import VersionLog
-from letopis.archive.migration import move_archive
 from letopis.archive.queues import HeldHosts, LeasedQueue, NewUrl, QueueUpdate, host_leases, queue_counts, take_in_links
 from letopis.archive.records import capture_of_put
 from letopis.catalog import Cursor

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from letopis import Archive, Put
-from letopis.archive.migration import move_archive
+from letopis.archive.backups import move_archive
 from letopis.catalog import table_copy
 from letopis.catalog.accounts import Accounts
 from letopis.catalog.schema import CATALOG_TABLES

@@ -10,7 +10,7 @@ import pytest
 from services import variables
 
 from letopis.archive import Archive
-from letopis.archive.migration import move_archive
+from letopis.archive.backups import move_archive
 from letopis.catalog.index_state import NearDuplicateHashes
 from letopis.catalog.schema import count_partitions, partition_tables
 from letopis.cli.main import main

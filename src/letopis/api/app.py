@@ -23,8 +23,7 @@ from letopis.replay import cdx, memento
 from letopis.replay.application import ReplayApp, ReplayHome
 from letopis.replay.origin import NO_ORIGIN, ReplayDoor
 from letopis.web import PAGE_ROUTES, login
-from letopis.web.pages import STATIC
-from letopis.web.problem_pages import ProblemPages
+from letopis.web.pages import STATIC, ProblemPages
 
 _REST = "/api/v1"
 _events = APIRouter()

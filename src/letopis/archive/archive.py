@@ -17,12 +17,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from letopis.archive.read_only import copy_of_read_only, is_on_read_only_medium
 from letopis.archive.reader import RecordReader
 from letopis.archive.recording import Recorder
 from letopis.archive.records import NewCapture, RecordedCapture, capture_of, capture_of_put
 from letopis.archive.sets import CaptureSets, members_recorded, pages_with_members, write_sets
-from letopis.archive.write_gates import JointUpkeepGate, LocalGate, StoreGate, is_clone, refuse_clone
+from letopis.archive.write_gates import JointUpkeepGate, LocalGate, StoreGate, copy_if_read_only, is_clone, refuse_clone
 from letopis.binary import disk_usage, make_private_folder
 from letopis.catalog import Catalog, Cursor, Sqlite, dialect_for
 from letopis.catalog.schema import has_table
@@ -47,8 +46,6 @@ from letopis.urls import host as host_of
 from letopis.urls import parse_user_url
 
 if TYPE_CHECKING:
-    from tempfile import TemporaryDirectory
-
     from letopis.archive import compaction, differences, edited_settings, integrity, shared_gate, verdicts
     from letopis.archive.compaction import CompactReport
     from letopis.archive.integrity import IntegrityProblem, RepairReport
@@ -119,9 +116,8 @@ class Archive:
         self._rebuilding = rebuilding
         self.settings = _placed(settings or Settings(), where)
         self.folder = Path(self.settings.archive.path)
-        self._read_only_copy: TemporaryDirectory[str] | None = None
-        if is_on_read_only_medium(self.folder):
-            self._read_only_copy = copy_of_read_only(self.folder)
+        self._read_only_copy = copy_if_read_only(self.folder)
+        if self._read_only_copy is not None:
             self.folder = Path(self._read_only_copy.name)
         self.clock = clock
         self.followers: list[Callable[[list[RecordedCapture]], None]] = []

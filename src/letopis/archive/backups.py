@@ -3,6 +3,10 @@
 Order of writes: packs, which are copied once and never change; the catalogue under a new name; `backup.json`, which
 names both and is replaced in one step. What it does not name is removed afterwards. A backup that is broken off
 leaves the one before it whole.
+
+`move_archive` copies an archive to another kind of place (files and SQLite, PostgreSQL and an object store): packs,
+then the catalogue table by table, then everything compared. Each step says what it has finished, so that a move that
+was killed goes on. The source is not changed.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, overload
@@ -311,3 +316,53 @@ def _encoded(listing: BackupListing) -> bytes:
     fields = {"format": _FORMAT, "version": _VERSION, "serial": listing.serial, "time": listing.time}
     fields |= {"catalogue": listing.catalogue, "sha256": listing.sha256, "packs": listing.packs}
     return json.dumps(fields, indent=1).encode() + b"\n"
+
+
+@dataclass(frozen=True, slots=True)
+class MoveReport:
+    """What was moved, and how much of it was there already from an earlier try."""
+
+    packs: int
+    pack_bytes: int
+    rows: int
+    resumed: bool
+
+
+MoveProgress = Callable[[int, int, str], None]
+"""Hears how many are done, of how many, and what is counted: parts are packs, and tables to copy and to compare."""
+
+
+def move_archive(
+    source: Archive, target: Archive, progress: MoveProgress = lambda done, of, what: None, *, verify: bool = True
+) -> MoveReport:
+    """Copies everything and compares it; Damaged when the copy is not the same.
+
+    Other writers of a local source wait; a shared one must be left alone by
+    all agents, and a change that slips in is found by the comparison.
+    """
+    finished = begin_copy(target.catalog.database)
+    resumed = bool(finished)
+    with source.hold_writer():
+        packs = []
+        tables = known_tables(source.catalog.database, target.catalog.database)
+        steps = [*source.backend.list(), *tables, *(table for table in tables if table.name not in finished)]
+        done = count(1)
+        for copied in copy_packs(source.backend, target.backend):
+            packs.append(copied)
+            resumed = resumed or not copied.fresh
+            progress(next(done), len(steps), "parts")
+        rows = copy_catalogue(
+            source.catalog.database, target.catalog.database, finished,
+            lambda name: progress(next(done), len(steps), "parts"),
+        )  # fmt: skip
+    if verify:
+        _verify_copy(target, progress)
+    end_copy(target.catalog.database)
+    return MoveReport(len(packs), sum(pack.size for pack in packs), rows, resumed)
+
+
+def _verify_copy(target: Archive, progress: MoveProgress) -> None:
+    """Every byte and every reference at the new place."""
+    contents = target.stats().contents
+    for problem in target.verify(lambda done: progress(done, contents, "contents")):
+        raise Damaged(f"the copy is not sound ({problem}); migrate to an empty place again")

@@ -2,11 +2,16 @@
 
 The store's lease comes first, the catalogue's transaction inside it; whoever
 needs both takes them in this order, so nobody waits for the other in a ring.
+
+On media that cannot be written to (a disc, a snapshot, somebody else's share) packs are read in place. Catalogue and
+indexes are opened for writing even by readers (SQLite recovers its log, an index follows the record), so a reader
+works on a temporary copy of them.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -15,16 +20,21 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from letopis.binary import exclusive_lock
 from letopis.catalog import Catalog, Cursor
+from letopis.catalog.dialect import Sqlite
 from letopis.catalog.leases import HeldLogs
 from letopis.config import Settings, StoreSettings
-from letopis.errors import Busy, LetopisError, Refused, Remedy, UsageError
+from letopis.errors import Busy, LetopisError, NotReady, Refused, Remedy, UsageError
 from letopis.lazy import lazy
 from letopis.store import Backend, HighWaterMark, Store
 
 if TYPE_CHECKING:
+    import shutil
+    import tempfile
+
     from letopis.archive import pack_facts
 else:
     pack_facts = lazy("letopis.archive.pack_facts")
+    shutil, tempfile = lazy("shutil"), lazy("tempfile")  # most archives can be written to
 
 T = TypeVar("T")
 
@@ -273,3 +283,31 @@ class StoreGate(UpkeepGate, Protocol):
 
     def held(self) -> AbstractContextManager[None]:
         """Keeps what each transaction would open over many of them."""
+
+
+_PACKS = "packs"
+_SPARE = 16 << 20
+
+
+def copy_if_read_only(folder: Path) -> tempfile.TemporaryDirectory[str] | None:
+    """A temporary copy of an archive that this process cannot write to, its packs linked; None where it can.
+
+    NotReady where there is no room for it.
+    """
+    if not Sqlite.file_in(folder).is_file() or os.access(folder, os.W_OK):
+        return None
+    files = [path for path in folder.rglob("*") if path.is_file() and _PACKS not in path.relative_to(folder).parts[:1]]
+    needed = sum(path.stat().st_size for path in files) + _SPARE
+    scratch = tempfile.TemporaryDirectory(prefix="letopis-", ignore_cleanup_errors=True)
+    if shutil.disk_usage(scratch.name).free < needed:
+        scratch.cleanup()
+        raise NotReady(
+            f"{folder} is on a read-only medium, and its catalogue needs {needed >> 20} MiB of temporary space; "
+            "set TMPDIR to a folder with room for it"
+        )
+    for path in files:
+        target = Path(scratch.name) / path.relative_to(folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    (Path(scratch.name) / _PACKS).symlink_to((folder / _PACKS).absolute(), target_is_directory=True)
+    return scratch

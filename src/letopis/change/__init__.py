@@ -25,8 +25,8 @@ if TYPE_CHECKING:
         word_diff,
     )
     from letopis.change.filters import ContentFilter, FilterKind, filter_page, filter_source, filter_text
+    from letopis.change.fingerprints import known_share, known_share_of, long_paragraphs
     from letopis.change.noise import MuteRules
-    from letopis.change.paragraphs import known_share, known_share_of, long_paragraphs
     from letopis.change.text_diff import DiffBounds, DiffLevel, DiffPiece, diff_pieces
     from letopis.change.verdict import PageState, compare, learn_habits
     from letopis.change.visual_diff import visual_html, visual_html_in_time
@@ -48,12 +48,12 @@ _HOMES = {
     "filter_page": "filters",
     "filter_source": "filters",
     "filter_text": "filters",
-    "known_share": "paragraphs",
-    "known_share_of": "paragraphs",
+    "known_share": "fingerprints",
+    "known_share_of": "fingerprints",
     "learn_habits": "verdict",
     "link_changes": "diff_formats",
     "link_diff": "diff_formats",
-    "long_paragraphs": "paragraphs",
+    "long_paragraphs": "fingerprints",
     "make_binary_delta": "deltas",
     "side_by_side_html": "diff_formats",
     "unified_diff": "diff_formats",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from struct import pack, unpack
 
 from letopis.binary import ByteReader, append_varint, encode_varints
@@ -62,12 +63,8 @@ class HostProfile:
         if self.pages >= _FADE_AT:
             self._fade()
 
-    def is_boilerplate(self, block: int) -> bool:
-        """Whether the block stands on at least 30 % of the host's documents (and on three)."""
-        return self.pages >= _LEAST_PAGES and self._counts.get(block, 0) >= self._needed()
-
     def boilerplate(self) -> frozenset[int]:
-        """All blocks for which `is_boilerplate` holds."""
+        """All blocks on at least 30 % of the host's documents (and on three)."""
         if self.pages < _LEAST_PAGES:
             return frozenset()
         needed = self._needed()
@@ -127,12 +124,9 @@ class HostProfile:
 
     def _drop_rare(self) -> None:
         """A block on one page, or on one of twenty, is far from boilerplate; should it rise, a count or two is lost."""
-        least, oldest = max(1.0, _RARE * self.pages), len(self._counts) - _LATEST
-        self._counts = {
-            block: count
-            for place, (block, count) in enumerate(self._counts.items())
-            if count > least or place >= oldest
-        }
+        least, older = max(1.0, _RARE * self.pages), max(0, len(self._counts) - _LATEST)
+        for block in [block for block, count in islice(self._counts.items(), older) if count <= least]:
+            del self._counts[block]
 
     def _fade(self) -> None:
         self.pages //= 2

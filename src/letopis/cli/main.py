@@ -67,7 +67,7 @@ VERBS: dict[str, Verb] = {
     "mcp": Verb("daemon", "Let assistants ask the archive (Model Context Protocol)"),
     "import": Verb("operations.imports", "Take in WARC, WACZ, CDXJ, HAR, lists, and what other tools kept"),
     "export": Verb("operations.exchange", "Write the archive for other tools: WARC, WACZ, CDXJ and more"),
-    "map": Verb("operations.links site_audits", "Show the map of a site, or what changed in it, as of any date"),
+    "map": Verb("operations.links site_listings", "Show the map of a site, or what changed in it, as of any date"),
     "links": Verb("operations.links", "List the links of a page or to it, as of any date"),
     "broken": Verb("operations.links", "List broken links and where they stand"),
     "rank": Verb("operations.links", "Rank pages by the links between them"),
@@ -101,8 +101,8 @@ VERBS: dict[str, Verb] = {
     "verify": Verb("operations.upkeep", "Check every byte and every reference; repair"),
     "migrate": Verb("operations.exchange", "Copy the archive to another place and compare"),
     "compact": Verb("operations.upkeep", "Re-compress, carry out retention, give space back"),
-    "backup": Verb("operations.backups", "Bring a backup in a folder up to date"),
-    "restore": Verb("operations.backups", "Make an empty archive what a backup holds"),
+    "backup": Verb("operations.upkeep", "Bring a backup in a folder up to date"),
+    "restore": Verb("operations.upkeep", "Make an empty archive what a backup holds"),
 }
 
 

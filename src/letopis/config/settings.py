@@ -11,8 +11,7 @@ from dataclasses import Field, dataclass, field, fields
 from functools import cache
 from typing import Any, ClassVar, Literal, dataclass_transform, get_type_hints
 
-from letopis.model.frozen import FrozenFields
-from letopis.tuples import NamedTuple
+from letopis.tuples import FrozenFields, NamedTuple
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)

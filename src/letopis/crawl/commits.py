@@ -265,9 +265,7 @@ class RevisitPlanner:
         seen = look.response.available and not absent
         changed = self._is_change(look) if seen else None
         state = VisitState.from_bytes(ticket.schedule)
-        decision = self._policy.next_visit(
-            state, VisitResult(done.returned.finished / 1000, changed, host=ticket.host_id)
-        )
+        decision = self._policy.next_visit(state, VisitResult(done.returned.finished / 1000, changed))
         record = decision.state.to_bytes()
         if (absent and ticket.new) or not self._decisions.revisits(look, ticket.depth):
             if isinstance(self._policy, OptimalPolicy):

@@ -153,9 +153,6 @@ def _folded_fields(lines: list[str]) -> Headers:
 
 WarcCompression = Literal["gzip", "zstd", "none"]
 
-COMPRESSION_SUFFIXES: dict[WarcCompression, str] = {"gzip": ".warc.gz", "zstd": ".warc.zst", "none": ".warc"}
-"""How the files are called."""
-
 
 @dataclass(frozen=True, slots=True)
 class WarcRecord:

@@ -1,8 +1,7 @@
 """One look at one URL: may it be asked, fetch, read, compare, hand over for recording."""
 
-from letopis.look.known import KnownVersion, known_version, known_versions
+from letopis.look.known import KnownVersion, check_of_look, known_version, known_versions
 from letopis.look.politeness import is_refused
-from letopis.look.recorded_checks import check_of_look
 from letopis.look.visitor import LookOptions, NoTurn, Patience, VisitAnswer, Visitor
 
 __all__ = [

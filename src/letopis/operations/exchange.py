@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from letopis.archive import OWN, READ, Archive
+from letopis.archive.backups import MoveReport, move_archive
 from letopis.archive.cluster import PieceRunner, spread_over
-from letopis.archive.migration import MoveReport, move_archive
 from letopis.binary import atomic_file, write_errors
 from letopis.config import Settings, load_settings
 from letopis.errors import UsageError
@@ -24,7 +24,7 @@ from letopis.exchange.address_lists import bookmark_list, opml_list, url_list
 from letopis.exchange.cdx import cdxj_lines
 from letopis.exchange.exported_places import ExportIndexWriter
 from letopis.exchange.har import har_pieces
-from letopis.exchange.markdown_export import export_markdown, markdown_documents
+from letopis.exchange.page_export import export_markdown, markdown_documents
 from letopis.exchange.parquet_export import export_parquet
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.single_file import single_file

@@ -27,8 +27,7 @@ from typing import (
 from letopis.errors import DocumentTooLarge, UsageError
 from letopis.lazy import lazy
 from letopis.model import END_OF_DAY, LONGEST_DURATION, names_day, parse_duration, parse_time
-from letopis.model.frozen import FrozenFields
-from letopis.tuples import NamedTuple
+from letopis.tuples import FrozenFields, NamedTuple
 
 if TYPE_CHECKING:
     import difflib

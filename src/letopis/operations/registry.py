@@ -11,7 +11,6 @@ from letopis.operations.operation import Operation
 FAMILIES = (
     "accounts",
     "alerts",
-    "backups",
     "captures",
     "checks",
     "crawls",
@@ -31,7 +30,7 @@ FAMILIES = (
     "saved_looks",
     "saved_searches",
     "setting_changes",
-    "site_audits",
+    "site_listings",
     "totals",
     "two_factor",
     "upkeep",

@@ -7,24 +7,31 @@ kept long after the graph that it was made from is gone, so it holds no part of 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from datetime import datetime
 from heapq import nsmallest
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
+from letopis.archive import READ
 from letopis.archive.activity import DAY, HOUR, ChangeRow, HourRow
-from letopis.errors import NotFound
+from letopis.errors import NotFound, UsageError
 from letopis.index.link_graph import Graph, GraphTimes, LinkSnapshot
 from letopis.index.link_reports import BrokenRow, ReportRow, broken_link_numbers, broken_rows
 from letopis.index.link_storage import Int32, Ints
 from letopis.index.page_ranks import SiteDiagram, rank_site, site_diagram
+from letopis.index.site_audit import AUDIT_ISSUES, AuditedPage, MarkupReader, audit_site
 from letopis.index.site_events import EVENT_KINDS, SiteChanges, SiteDifference, SiteEvent, site_changes
-from letopis.index.site_maps import MapOutline, MapPage, edges_between, map_outline, map_page, site_map
-from letopis.index.url_table import UNKNOWN
+from letopis.index.site_maps import MapOutline, MapPage, document_pages, edges_between, map_outline, map_page, site_map
+from letopis.index.url_table import ERROR, GOOD, REDIRECT, UNKNOWN
 from letopis.lazy import np
+from letopis.model import to_millis
+from letopis.operations.answers import Rows
 from letopis.operations.context import Context
-from letopis.operations.indexes import current_graph
+from letopis.operations.indexes import current_graph, known_site
+from letopis.operations.operation import operation
+from letopis.operations.parameters import Parameters, parameter
 from letopis.tuples import NamedTuple
 
 MOST_LISTED = 2_000
@@ -58,9 +65,30 @@ def timed_graph(context: Context) -> TimedGraph:
     return TimedGraph(graph, _moments[graph])
 
 
-def count_pages(graph: Graph, site: str, at: int) -> int:
-    """How many pages of a site were there at a time in milliseconds."""
-    return int((graph.as_of(at, site).live & graph.of_site(site)).sum())
+ANSWER_KINDS = ("page", "file", "redirect", "error")
+"""What stands at an address: a page for people, something else, the way to another address, or an error."""
+
+
+def count_answers(graph: Graph, site: str, at: int) -> dict[str, int]:
+    """How many addresses of a site answered with what at a time in milliseconds."""
+    moment, wanted = graph.as_of(at, site), graph.of_site(site)
+    live, pages = int((moment.live & wanted).sum()), len(document_pages(moment, wanted))
+    rest = (int(((moment.kind == kind) & wanted).sum()) for kind in (REDIRECT, ERROR))
+    return dict(zip(ANSWER_KINDS, (pages, live - pages, *rest), strict=True))
+
+
+class LinkTargets(NamedTuple):
+    """How many addresses the pages of a site link to, and at how many of them nobody has looked."""
+
+    targets: int
+    unchecked: int
+
+
+def count_targets(graph: Graph, site: str, at: int) -> LinkTargets:
+    """What a list of broken links can know of: how far the targets of the links have been looked at."""
+    moment = graph.as_of(at, site)
+    targets = np.unique(moment.targets[graph.of_site(site)[moment.sources]])
+    return LinkTargets(len(targets), int((moment.kind[moment.ends[targets]] == UNKNOWN).sum()))
 
 
 class SiteListing(NamedTuple, Generic[T]):
@@ -104,8 +132,10 @@ class ChangeActivity(NamedTuple):
 
 
 def upper_map(graph: Graph, site: str, at: int, depth: int, most: int) -> MapOutline:
-    """The part of the map down to a depth, at most so many pages."""
-    return map_outline(site_map(graph, site, at, depth=depth), most)
+    """The part of the map down to a depth, at most so many pages; of a deeper one nobody knows which pages it lacks."""
+    found = site_map(graph, site, at, depth=depth)
+    outline = map_outline(found, most)
+    return outline if int(found.tree.depths[-1]) < depth else outline._replace(unreached=0)
 
 
 def drawn_site(graph: Graph, site: str, at: int, drawn: int) -> DrawnSite:
@@ -116,12 +146,16 @@ def drawn_site(graph: Graph, site: str, at: int, drawn: int) -> DrawnSite:
 
 
 class PageFacts(NamedTuple):
-    """A page as its site knows it: clicks from the home page, null where no way leads to it, and links inside."""
+    """A page as its site knows it: clicks from the home page, null where no way leads to it, links inside, what it
+    answers with, and where it redirects to.
+    """
 
     page: MapPage
     clicks: int | None
     links_in: int
     links_out: int
+    answer: str
+    leads_to: str
 
 
 def page_facts(graph: Graph, site: str, at: int, urls: Iterable[str]) -> dict[str, PageFacts]:
@@ -135,10 +169,14 @@ def page_facts(graph: Graph, site: str, at: int, urls: Iterable[str]) -> dict[st
     pairs = np.unique((sources.astype(np.int64) * count + ends)[sources != ends])
     leading, linked = np.bincount(pairs // count, minlength=count), np.bincount(pairs % count, minlength=count)
     numbers = {url: graph.addresses.find(url) for url in urls}
+    people = np.zeros(count, bool)
+    people[document_pages(moment, graph.of_site(site))] = True
+    answers = {GOOD: "file", ERROR: "error", REDIRECT: "redirect"}
     return {
         url: PageFacts(
             map_page(moment, number, 0), None if clicks[number] < 0 else int(clicks[number]), int(linked[number]),
-            int(leading[number]),
+            int(leading[number]), "page" if people[number] else answers[int(moment.kind[number])],
+            moment.url(int(moment.redirect[number])) if moment.redirect[number] >= 0 else "",
         )
         for url, number in numbers.items()
         if number >= 0 and moment.kind[number] != UNKNOWN
@@ -201,3 +239,76 @@ def _by(changes: SiteChanges, span: int) -> Iterator[tuple[int, int, int]]:
     """Page, number of the span since 1970, and changes of the page in it."""
     found, counts = np.unique(changes.pages.astype(np.int64) << _BITS | changes.times // span, return_counts=True)
     return zip((found >> _BITS).tolist(), (found & (1 << _BITS) - 1).tolist(), counts.tolist(), strict=True)
+
+
+class SiteAuditQuery(Parameters):
+    """Of which site, when, and which issues."""
+
+    site: str = parameter("A host, or the address of a page to start from.", argument=True)
+    at: datetime | None = parameter("As of this time.", default=None, ends_day=True)
+    issue: str | None = parameter(
+        f"Only pages with this issue: {', '.join(AUDIT_ISSUES)}.", default=None, longest=40, metavar="ISSUE"
+    )
+    limit: int = parameter("Most pages that are read.", default=5000, at_least=1, at_most=100_000)
+
+
+@operation(
+    "site_audit",
+    right=READ,
+    row_key=("url", "issues"),
+    verb="map audit",
+    route=("GET", "/map/audit"),
+    step="audit",
+    listed="pages",
+    element="page",
+    columns=("url", "status", "depth", "title", "issues"),
+    about={"site": str, "at": datetime, "issues": dict[str, int], "pages": int, "indexable": int},
+    errors=(404,),
+    examples=(
+        "letopis map audit example.org",
+        "letopis map audit example.org --issue title-missing --at 2024-01-31 --json",
+    ),
+)
+def site_audit(context: Context, asked: SiteAuditQuery) -> Rows[AuditedPage]:
+    """Audit a site: titles, descriptions, headings, canonical addresses, images, redirects, orphans of every page.
+
+    Each page stands with its issues; beside the pages stands how many have each, and how many pages search engines
+    may list. Pages are read as they were then.
+    """
+    if asked.issue is not None and asked.issue not in AUDIT_ISSUES:
+        raise UsageError(f"'{asked.issue}' is no issue; choose one of {', '.join(AUDIT_ISSUES)}")
+    name, graph = known_site(context, asked.site)
+    when = context.moment(asked.at)
+    found = site_map(graph, asked.site, to_millis(when), errors=True)
+    reader = MarkupReader(context.archive)
+    rows = list(audit_site(reader, found, asked.limit, context.steps_of("pages")))
+    about = {"site": name, "at": when, "issues": _issue_counts(rows), "indexable": sum(row.indexable for row in rows)}
+    kept = rows if asked.issue is None else [row for row in rows if asked.issue in row.issues]
+    return Rows(kept, {**about, "pages": len(rows)}, remark="" if kept else "no page has such an issue")
+
+
+def _issue_counts(rows: Sequence[AuditedPage]) -> dict[str, int]:
+    """How many pages have each issue, those that none has left out."""
+    found = Counter(issue for row in rows for issue in row.issues)
+    return {issue: found[issue] for issue in AUDIT_ISSUES if issue in found}
+
+
+class AuditCounts(NamedTuple):
+    """An audit in figures: when, of how many pages, how many of them have issues, and how many have each."""
+
+    at: datetime
+    pages: int
+    faulty: int
+    issues: dict[str, int]
+
+
+def audit_history(context: Context, site: str, times: Iterable[datetime], most: int) -> list[AuditCounts]:
+    """The audits of a site at some times in figures; at most so many pages are read, each version of them once."""
+    _, graph = known_site(context, site)
+    reader = MarkupReader(context.archive)
+    found = []
+    for when in times:
+        rows = list(audit_site(reader, site_map(graph, site, to_millis(when), errors=True), most))
+        faulty = sum(bool(row.issues) for row in rows)
+        found.append(AuditCounts(when, len(rows), faulty, _issue_counts(rows)))
+    return found

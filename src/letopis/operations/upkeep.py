@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from letopis.archive import OWN, Archive
+from letopis.archive.backups import BackupReport, RestoreReport, back_up
+from letopis.archive.backups import restore as restore_archive
 from letopis.archive.cluster import compact_jointly, spread_over
 from letopis.archive.compaction import CompactReport
 from letopis.archive.integrity import RepairReport
@@ -309,3 +311,51 @@ def _catalogue(settings: Settings) -> DoctorFinding:
             return DoctorFinding("catalogue", True, f"{archive.stats().versions} versions")
     except LetopisError as error:
         return DoctorFinding("catalogue", False, shell_words(error))
+
+
+class BackupCommand(Parameters):
+    """Where to."""
+
+    folder: str = parameter(
+        "Folder of the backup, best on another disk, or s3://bucket/prefix.", argument=True, metavar="DIR|s3://…"
+    )
+
+
+def _backup_sentence(report: BackupReport) -> str:
+    versions, packs = counted(report.versions, "version"), counted(report.packs_added, "pack")
+    return f"backup {report.serial}: {versions}; {packs} copied, checked"
+
+
+@operation(
+    "backup",
+    right=OWN,
+    verb="backup",
+    creates=False,
+    sentence=_backup_sentence,
+    examples=("letopis backup /mnt/backup/archive", "letopis backup s3://backups/archive"),
+)
+def backup(context: Context, asked: BackupCommand) -> Value[BackupReport]:
+    """Bring a backup up to date: everything at one moment, accounts too; only new packs are copied."""
+    return Value(back_up(context.archive, asked.folder, context.counted_progress))
+
+
+class RestoreCommand(Parameters):
+    """From where."""
+
+    folder: str = parameter("Folder of the backup, or s3://bucket/prefix.", argument=True, metavar="DIR|s3://…")
+
+
+def _restore_sentence(report: RestoreReport) -> str:
+    return f"restored the archive of {report.time}: {counted(report.versions, 'version')}, every byte checked"
+
+
+@operation(
+    "restore",
+    right=OWN,
+    verb="restore",
+    sentence=_restore_sentence,
+    examples=("letopis restore /mnt/backup/archive --archive /srv/archive",),
+)
+def restore(context: LocalContext, asked: RestoreCommand) -> Value[RestoreReport]:
+    """Make an empty archive what a backup holds, and check every byte."""
+    return Value(restore_archive(asked.folder, context.settings, context.counted_progress))

@@ -17,8 +17,7 @@ from letopis.archive.accounts import project_pages, projects_of
 from letopis.archive.audit import UseCounter
 from letopis.archive.cluster import spread_over
 from letopis.archive.index_facts import gone_since, record_choice, record_shown, require_site
-from letopis.change.fingerprints import normalized_words
-from letopis.change.paragraphs import LONG_PARAGRAPH
+from letopis.change.fingerprints import LONG_PARAGRAPH, normalized_words
 from letopis.index.query_language import WordQuery, field_filters, parse_word_query
 from letopis.index.search_ranking import SearchRow, search_row
 from letopis.index.search_results import MAX_SORTED, SearchFacet, SearchOrder, count_results, search_facets

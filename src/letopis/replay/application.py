@@ -40,8 +40,16 @@ from letopis.replay.frame import (
     replay_frame,
 )
 from letopis.replay.origin import ReplayOrigin, ReplaySite
-from letopis.replay.site_rewriting import OURS, browser_script
-from letopis.replay.sites import SiteRequest, common_fields, missing_mark, missing_response, preflight, site_response
+from letopis.replay.sites import (
+    OURS,
+    SiteRequest,
+    browser_script,
+    common_fields,
+    missing_mark,
+    missing_response,
+    preflight,
+    site_response,
+)
 from letopis.web.languages import LANGUAGE_COOKIE, LANGUAGES, language_of, use_language
 from letopis.web.pages import STATIC, environment
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
@@ -13,6 +15,7 @@ from letopis.archive.captures import (
     ArchivedResponse,
     CaptureList,
     CaptureNeighbours,
+    KeyRange,
     TimelineCapture,
     reads_at_once,
     timeline_of,
@@ -21,6 +24,7 @@ from letopis.archive.captures import (
 from letopis.bounded import run_bounded
 from letopis.errors import TooCostly, UnknownUrl
 from letopis.extract.rewriter import rewrite_for_another
+from letopis.fetch.ranges import parse_content_range
 from letopis.model import header
 from letopis.model.times import timestamp
 from letopis.replay.addresses import (
@@ -32,7 +36,6 @@ from letopis.replay.addresses import (
     parse_http_date,
     resource_links,
 )
-from letopis.replay.byte_ranges import body_part
 from letopis.replay.csp import (
     RAW_POLICY,
     SAFE_HEADERS,
@@ -43,7 +46,6 @@ from letopis.replay.csp import (
     sandbox_flags,
 )
 from letopis.replay.frame import FRAME_TYPE, FramePlace, ShownPage, page_path, replay_frame
-from letopis.replay.fuzzy import similar_keys
 from letopis.replay.origin import ReplayDoor
 from letopis.replay.redirects import refresh_target, shown_capture
 from letopis.tuples import NamedTuple
@@ -294,3 +296,111 @@ def body_response(stored: ArchivedResponse, body: bytes, fields: dict[str, str],
     if sendable_status(part.status) != part.status:
         fields["x-archive-orig-status"] = str(stored.status)
     return Response(part.body, sendable_status(part.status), headers=fields)
+
+
+_RANGE = re.compile(r"bytes\s*=\s*(\d{0,18})\s*-\s*(\d{0,18})\s*", re.ASCII | re.IGNORECASE)
+
+
+class BodyPart(NamedTuple):
+    """What is sent: `content_range` is empty for a whole body."""
+
+    status: int
+    body: bytes
+    content_range: str = ""
+
+
+def body_part(status: int, body: bytes, content_range: str, asked: str | None) -> BodyPart:
+    """The part of a captured body that a client asked for.
+
+    `content_range` is what the server said of a captured 206. Of a range that reaches past what is there its beginning
+    is sent; several ranges at once are answered with everything, as RFC 9110 allows.
+    """
+    held = parse_content_range(content_range) if status == 206 else (0, len(body), len(body))
+    if status not in (200, 206) or held is None or held[1] - held[0] != len(body):
+        return BodyPart(status, body)
+    start, end, total = held
+    wanted = _wanted(asked, total or end) if asked else None
+    if wanted is None:
+        whole = start == 0 and end == total
+        return BodyPart(200, body) if whole else BodyPart(206, body, _content_range(start, end, total))
+    first, last = wanted
+    if not start <= first < end or last <= first:
+        return BodyPart(416, b"", f"bytes */{end if total is None else total}")
+    last = min(last, end)
+    return BodyPart(206, body[first - start : last - start], _content_range(first, last, total))
+
+
+def _wanted(asked: str, total: int) -> tuple[int, int] | None:
+    """Start and end of a range over a file of `total` bytes; None where it is no single range."""
+    found = _RANGE.fullmatch(asked.strip())
+    if found is None or not (found[1] or found[2]):
+        return None
+    if not found[1]:
+        return max(0, total - int(found[2])), total
+    first = int(found[1])
+    last = int(found[2]) + 1 if found[2] else total
+    return (first, min(last, total)) if not found[2] or last > first else None
+
+
+def _content_range(start: int, end: int, total: int | None) -> str:
+    return f"bytes {start}-{end - 1}/{'*' if total is None else total}"
+
+
+MOST_TRIED = 10_000
+"""Captures below one path among which a likeness is looked for."""
+_NAMES = (
+    "_", "cb", "cachebust", "cachebuster", "cache_buster", "nocache", "no_cache", "bust", "rand", "random", "rnd",
+    "ord", "timestamp", "ts", "time", "tstamp", "uncache", "dc", "_dc", "_ts", "v_ts",
+)  # fmt: skip
+_BUSTER = re.compile(
+    rf"(?:{'|'.join(_NAMES)})=(?:0?\.\d+|\d{{4,}})|(?:utm_[a-z]+|fbclid|gclid|ancestor_origins)=[^&]*", re.ASCII
+)
+"""A page does not choose in which frames it is shown, which `ancestor_origins` tells."""
+_CALLBACK = re.compile(r"(callback|jsonp|cb)=([a-z_.$]*?)[_\d]*\d{4,}", re.ASCII)
+_BY_SCHEME = {
+    "com,google-analytics)/": "com,google-analytics,ssl)/",
+    "com,quantserve,edge)/": "com,quantserve,secure)/",
+    "com,scorecardresearch,b)/": "com,scorecardresearch,sb)/",
+}
+"""Hosts of which scripts choose one by the scheme of their page, which at replay may be another: either is meant."""
+
+
+def fuzzy_key(key: str) -> str:
+    """A sorted key without what only gets past caches; itself where there is nothing of the kind."""
+    path, mark, query = key.partition("?")
+    if not mark:
+        return key
+    kept = [_CALLBACK.sub(r"\1=\2", part) for part in query.split("&") if not _BUSTER.fullmatch(part)]
+    return f"{path}?{'&'.join(kept)}" if kept else path
+
+
+def similar_keys(captures: CaptureList, key: str) -> KeyRange | None:
+    """The captured key that means what this one means; None without one, or where nothing in it looks random."""
+    wanted = fuzzy_key(key)
+    found = _alike(captures, key, wanted) if wanted != key else None
+    return found or next(
+        (range_ for other in _other_hosts(key) if (range_ := _alike(captures, other, fuzzy_key(other))) is not None),
+        None,
+    )
+
+
+def _other_hosts(key: str) -> Iterator[str]:
+    for pair in _BY_SCHEME.items():
+        for one, other in (pair, pair[::-1]):
+            if key.startswith(one):
+                yield other + key.removeprefix(one)
+
+
+def _alike(captures: CaptureList, key: str, wanted: str) -> KeyRange | None:
+    path = key.partition("?")[0]
+    tried = 0
+    for low in (path, path + "?"):
+        keys = KeyRange.exactly(path) if low == path else KeyRange(low, path + "@")
+        for batch in captures.batches(keys):
+            found = next((row[0] for row in batch if fuzzy_key(row[0]) == wanted), None)
+            if found is not None:
+                return KeyRange.exactly(found)
+            tried += len(batch)
+            if tried > MOST_TRIED:
+                return None
+    return None

@@ -17,8 +17,8 @@ from letopis.archive.captures import ALL_TIMES, CaptureList, KeyRange, TimeRange
 from letopis.errors import UsageError
 from letopis.exchange.cdx import CdxRow, cdx_rows
 from letopis.replay.addresses import earliest_millis, latest_millis
+from letopis.replay.captures import similar_keys
 from letopis.replay.cdx_filters import RowFilter, field_index, pywb_filters, wayback_filters
-from letopis.replay.fuzzy import similar_keys
 from letopis.urls import surt
 
 MATCH_TYPES = ("exact", "prefix", "host", "domain")

@@ -17,18 +17,20 @@ from letopis.schedule.policies import (
 
 if TYPE_CHECKING:
     from letopis.schedule.freshness import estimated_freshness, expected_freshness, optimal_rates
-    from letopis.schedule.recorded_histories import RevisitAdvice, recorded_world, revisit_advice
     from letopis.schedule.simulation import (
         POLICIES,
         ChangePattern,
         CoefficientRow,
         Coefficients,
+        RevisitAdvice,
         SimulatedWorld,
         SimulationRow,
         VisitMeasures,
         coefficient_plot,
         make_world,
         measure_visits,
+        recorded_world,
+        revisit_advice,
         simulate,
         study_coefficients,
     )
@@ -38,7 +40,7 @@ _HOMES = {
     "ChangePattern": "simulation",
     "CoefficientRow": "simulation",
     "Coefficients": "simulation",
-    "RevisitAdvice": "recorded_histories",
+    "RevisitAdvice": "simulation",
     "SimulatedWorld": "simulation",
     "SimulationRow": "simulation",
     "VisitMeasures": "simulation",
@@ -48,8 +50,8 @@ _HOMES = {
     "make_world": "simulation",
     "measure_visits": "simulation",
     "optimal_rates": "freshness",
-    "recorded_world": "recorded_histories",
-    "revisit_advice": "recorded_histories",
+    "recorded_world": "simulation",
+    "revisit_advice": "simulation",
     "simulate": "simulation",
     "study_coefficients": "simulation",
 }

@@ -73,11 +73,8 @@ class Pace:
         """Planned visits over allowed visits."""
         return self._planned / self.budget if self.pages else 0.0
 
-    def visited(self, before: float, after: float, now: float, floor: float = 0.0) -> None:
-        """A visit was made; the page's interval was `before` (0: a new page) and is `after` now.
-
-        The price never falls below `floor`.
-        """
+    def visited(self, before: float, after: float, now: float) -> None:
+        """A visit was made; the page's interval was `before` (0: a new page) and is `after` now."""
         self.pages += before == 0.0
         self._planned += 1.0 / after - (1.0 / before if before else 0.0)
         step = min(max(0.0, now - self._clock), max(_LONGEST_STEP * self.even, _LONGEST_GAPS / self.budget))
@@ -86,8 +83,6 @@ class Pace:
         self._debt = min(bound, max(-bound, self._debt + 1.0 - self.budget * step))
         error = math.log(max(self.load, 1e-6)) * _PLAN_GAIN + self._debt / self.pages * _DEBT_GAIN
         self._log_price += step / self.even * min(3.0, max(-3.0, error))
-        if floor > 0.0:
-            self._log_price = max(self._log_price, math.log(floor))
 
     def dropped(self, interval: float) -> None:
         """A page will not be visited any more."""
@@ -108,7 +103,6 @@ class Pace:
 
 _SURE = 3.0  # changes a belief must be worth before its page teaches the rhythm
 _SHARP = 0.6  # of a gap: longer intervals say nothing of the phase
-_HOST_FLOOR = 0.2  # a host's own price stays near the common one, to be ready when it binds
 _MAGIC = b"LSO1"
 
 
@@ -124,32 +118,17 @@ class OptimalPolicy:
         start = self._objective.worth(beliefs.prior_belief(settings.interval), settings.interval)
         self.pace = Pace(settings.interval, settings.budget, start)
         self.rhythm = ChangeRhythm()
-        self._hosts: dict[int, Pace] = {}
         if memory:
             self._recall(memory)
-
-    def limit_host(self, host: int, visits_a_second: float) -> None:
-        """From now on the pages of this host share a budget of their own."""
-        self._hosts.setdefault(host, Pace(self._settings.interval, visits_a_second, self.pace.price))
-
-    def price(self, host: int = 0) -> float:
-        """What a visit must be worth: the common price, or the host's where that is higher."""
-        own = self._hosts.get(host)
-        return self.pace.price if own is None else max(self.pace.price, own.price)
 
     def next_visit(self, state: VisitState, look: VisitResult) -> RevisitDecision:
         """See `RevisitPolicy.next_visit`."""
         if look.changed is None:
             return retry_decision(self.name, state, look, self._settings)
         after = state_after(state, look, self._learned(state, look))
-        why = self._why(after, self.price(look.host) / look.weight)
-        self._account(state.interval, why.interval, look)
+        why = self._why(after, self.pace.price / look.weight)
+        self.pace.visited(state.interval, why.interval, look.now)
         return RevisitDecision(after._replace(interval=why.interval), look.now + why.interval, why)
-
-    def explain(self, state: VisitState, weight: float = 1.0, host: int = 0) -> RevisitReason:
-        """Why a page in this state waits as long as it does, at the present price."""
-        known = state if state.scale else state._replace(shape=1.0, scale=self._settings.interval)
-        return self._why(known, self.price(host) / weight)
 
     def forget(self, state: VisitState) -> None:
         """The page will not be visited any more; its share goes to the others."""
@@ -216,12 +195,6 @@ class OptimalPolicy:
         if interval == best:
             return rule, best
         return ("explored" if interval == longest else "bounded"), interval
-
-    def _account(self, before: float, interval: float, look: VisitResult) -> None:
-        self.pace.visited(before, interval, look.now)
-        own = self._hosts.get(look.host)
-        if own is not None:
-            own.visited(before, interval, look.now, floor=self.pace.price * _HOST_FLOOR)
 
 
 def objective_for(settings: ScheduleSettings) -> FreshnessObjective | AgeObjective:

@@ -141,14 +141,13 @@ class VisitResult(NamedTuple):
 
     `changed` is None when it failed. `weight` is the page's importance.
     `modified_age` is the age of the change where a trusted Last-Modified
-    tells it. `host` names the host for limits of its own.
+    tells it.
     """
 
     now: float
     changed: bool | None
     weight: float = 1.0
     modified_age: float | None = None
-    host: int = 0
 
 
 class RevisitDecision(NamedTuple):

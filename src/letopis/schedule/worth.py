@@ -37,24 +37,11 @@ import struct
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 from letopis.errors import Damaged
 from letopis.schedule.change_rate import Belief
 
 _FAR = 1e9
-
-
-class Objective(Protocol):
-    """One meaning of "up to date"."""
-
-    def worth(self, belief: Belief, seconds: float) -> float:
-        """What a visit gains when the last one is `seconds` old. Grows with time."""
-        ...
-
-    def pays_after(self, belief: Belief, price: float) -> float:
-        """The time after which a visit is worth `price`; infinite if it never is."""
-        ...
 
 
 def tail_integral(power: float, x: float) -> float:
@@ -81,11 +68,11 @@ class FreshnessObjective:
         return math.exp(math.lgamma(shape + self.alpha) - math.lgamma(shape) + (1.0 - self.alpha) * math.log(scale))
 
     def worth(self, belief: Belief, seconds: float) -> float:
-        """See `Objective.worth`."""
+        """What a visit gains when the last one is `seconds` old. Grows with time."""
         return self.factor(belief) * _gain(belief[0] + self.alpha, seconds / belief[1])
 
     def pays_after(self, belief: Belief, price: float) -> float:
-        """See `Objective.pays_after`."""
+        """The time after which a visit is worth `price`; infinite if it never is."""
         wanted = price / self.factor(belief)
         return belief[1] * _solve_gain(belief[0] + self.alpha, wanted)
 
@@ -118,11 +105,11 @@ class AgeObjective:
     """Mean time since the first change that the copy lacks. Never abandons a page."""
 
     def worth(self, belief: Belief, seconds: float) -> float:
-        """See `Objective.worth`."""
+        """What a visit gains when the last one is `seconds` old. Grows with time."""
         return belief[1] ** 2 * _age_gain(belief[0], seconds / belief[1])
 
     def pays_after(self, belief: Belief, price: float) -> float:
-        """See `Objective.pays_after`."""
+        """The time after which a visit is worth `price`; infinite if it never is."""
         shape, scale = belief
         wanted = price / scale**2
         x = min(math.cbrt(3.0 * wanted / shape), math.sqrt(2.0 * wanted) + 1.0)

@@ -9,8 +9,6 @@ from letopis.web import (
     history,
     jobs,
     login,
-    missing,
-    moved,
     overview,
     reference,
     saved_searches,
@@ -18,7 +16,6 @@ from letopis.web import (
     search,
     sites,
     timebar,
-    two_factor,
     watch_page,
     watches,
 )
@@ -43,12 +40,12 @@ _PARTS = (
     crawls.welcome_router,
     login.language_router,
     login.join_router,
-    two_factor.router,
+    login.two_factor_router,
     reference.router,
     saving.router,
     timebar.router,
-    missing.router,
-    moved.router,
+    saving.missing_router,
+    saving.moved_router,
 )
 PAGE_ROUTES = [route for part in _PARTS for route in part.routes]
 """As their parts have them: FastAPI would keep a second one of each that is included."""

@@ -1,20 +1,25 @@
-"""`/login`, `/logout`, `/setup`, `/join`: sessions, the first owner, invitations. `/language/<code>`: the language."""
+"""`/login`, `/logout`, `/setup`, `/join`, the second factor: sessions, the first owner, invitations.
+
+`/language/<code>` sets the language.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import TypeVar
 from urllib.parse import parse_qs, quote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse
+from markupsafe import Markup, escape
 
 from letopis.api.access import PrincipalDep
 from letopis.api.requests import ArchiveDep, problem_response
@@ -44,10 +49,12 @@ from letopis.archive.accounts import (
     wants_second_factor,
 )
 from letopis.archive.audit import record_audit
-from letopis.errors import Busy, NotFound, UsageError, shell_words
+from letopis.errors import Busy, NotFound, QuotaUsedUp, UsageError, shell_words
 from letopis.model import to_millis
+from letopis.operations.two_factor import shown_secret
 from letopis.web.languages import LANGUAGE_COOKIE, LANGUAGES, translatable
-from letopis.web.pages import PageRoute, render_page
+from letopis.web.pages import PageRoute, environment, render_page
+from letopis.web.qr_code import qr_svg
 
 router = APIRouter(include_in_schema=False)
 T = TypeVar("T")
@@ -107,11 +114,14 @@ def auth_state_of(request: Request) -> AuthState:
     return auth
 
 
-def _login_page(request: Request, status: int = 200, message: str = "") -> HTMLResponse:
+def _login_page(
+    request: Request, status: int = 200, message: str = "", form: Mapping[str, str] = MappingProxyType({})
+) -> HTMLResponse:
+    """The form, with what was typed into it but for the password."""
     return render_page(
         request, "login.html", status, path="/login", setup=auth_state_of(request).needs_owner(),
-        code=request.query_params.get("setup", ""), next=local_path(request.query_params.get("next", "")),
-        message=message,
+        code=form.get("code") or request.query_params.get("setup", ""), name=form.get("name", ""),
+        next=local_path(form.get("next") or request.query_params.get("next", "")), message=message,
     )  # fmt: skip
 
 
@@ -150,7 +160,7 @@ def _after_try(
 ) -> Response:
     if user is None:
         record_audit(archive, form.get("name", ""), "login failed", address=address_of(request))
-        return _login_page(request, 401, translatable("Name or password is wrong."))
+        return _login_page(request, 401, translatable("Name or password is wrong."), form)
     return _password_accepted(request, archive, user, form, known_device=known_device)
 
 
@@ -185,13 +195,14 @@ def _setup(request: Request, archive: Archive, form: dict[str, str]) -> Response
         return problem_response(403, "Forbidden", "this archive already has accounts; sign in")
     wait = auth.throttle.begin(f"setup {network_of(address)}")
     if wait or not hmac.compare_digest(form.get("code", "").encode(), auth.code.encode()):
-        return problem_response(403, "Forbidden", "the code is wrong; it stands on the terminal of 'letopis serve'")
+        wrong = translatable("The code is wrong. It stands on the terminal where the service was started.")
+        return _login_page(request, 403, wrong, form)
     try:
         user = auth.accounts.add(
             form.get("name", ""), "owner", form.get("password", ""), to_millis(archive.clock()), first=True
         )
     except UsageError as error:
-        return _login_page(request, 422, shell_words(error))
+        return _login_page(request, 422, shell_words(error), form)
     auth.code = secrets.token_urlsafe(9)  # one owner a code, also when all accounts are removed one day
     record_audit(archive, user.name, "first owner", address=address)
     return _password_accepted(request, archive, user, {"next": "/welcome"})
@@ -302,3 +313,88 @@ def choose(request: Request, code: str, back: str = "/") -> Response:
         LANGUAGE_COOKIE, code, max_age=_LANGUAGE_LIFETIME, path="/", secure=secure, httponly=True, samesite="lax"
     )
     return answer
+
+
+two_factor_router = APIRouter(route_class=PageRoute)
+
+
+def _qr_picture(text: str, label: str) -> Markup:
+    """A QR code for a template; nothing for a text that is too long for one."""
+    try:
+        return Markup(qr_svg(text, escape(label)))  # noqa: S704 - drawn here, and its label is escaped
+    except UsageError:
+        return Markup()
+
+
+environment.filters["qr"] = _qr_picture
+_WRONG = translatable("The code is wrong, or was used already.")
+
+
+def _code_page(request: Request, user: User, target: str, status: int = 200, message: str = "") -> HTMLResponse:
+    """The form for the code; whoever has no second factor yet gets the secret of one as well."""
+    pending = auth_state_of(request).factors.pending(user.id)
+    return render_page(
+        request, "login_code.html", status, secret=shown_secret(user, pending) if pending else None,
+        next=local_path(target), message=message, recovery_codes=[],
+    )  # fmt: skip
+
+
+def _who(request: Request) -> User | None:
+    """Who has given a password in this browser, and no code yet."""
+    return auth_state_of(request).sessions.who_gave_password(
+        request.cookies.get(cookie_of(request.scope, HALF_COOKIE), "")
+    )
+
+
+@two_factor_router.get("/login/code")
+def code_page(request: Request) -> Response:
+    """The form; whoever has not given a password is led to that first."""
+    user = _who(request)
+    if user is None:
+        return RedirectResponse("/login", 303)
+    return _code_page(request, user, request.query_params.get("next", ""))
+
+
+@two_factor_router.post("/login/code")
+async def code(request: Request, archive: ArchiveDep) -> Response:
+    """Opens the session that password and code are for."""
+    form = await exact_form_of(request)
+    return await run_in_threadpool(_after_code, request, archive, form)
+
+
+def _after_code(request: Request, archive: Archive, form: dict[str, str]) -> Response:
+    user, auth = _who(request), auth_state_of(request)
+    if user is None:
+        return RedirectResponse("/login", 303)
+    target, now, given = form.get("next", ""), to_millis(archive.clock()) // 1000, form.get("code", "")
+    recovery_codes: list[str] = []
+    kind = "second factor on"
+    try:
+        if auth.factors.is_on(user.id):
+            kind = auth.factors.check(user.id, given, now)
+        else:
+            recovery_codes = auth.factors.confirm(user.id, given, now)
+    except QuotaUsedUp as error:
+        answer = _code_page(request, user, target, 429, shell_words(error))
+        answer.headers["retry-after"] = str(error.seconds)
+        return answer
+    except UsageError:
+        record_audit(archive, user.name, "login failed", "code", address_of(request))
+        return _code_page(request, user, target, 401, _WRONG)
+    if not auth.sessions.code_given(request.cookies.get(cookie_of(request.scope, HALF_COOKIE), "")):
+        return RedirectResponse("/login", 303)
+    record_audit(archive, user.name, "login", kind, address_of(request))
+    return _let_in(request, user, target, recovery_codes)
+
+
+def _let_in(request: Request, user: User, target: str, recovery_codes: list[str]) -> Response:
+    """The session; after the very first code with the recovery codes, which are shown this once."""
+    device = request.cookies.get(cookie_of(request.scope, DEVICE_COOKIE), "")
+    known = auth_state_of(request).sessions.is_device_of(user.name, device)
+    if not recovery_codes:
+        return signed_in(request, user, target, known_device=known)
+    page = render_page(
+        request, "login_code.html", secret=None, next=local_path(target), message="", recovery_codes=recovery_codes
+    )
+    begin_session(request, page, user, known_device=known)
+    return page

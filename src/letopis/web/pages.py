@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Coroutine, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qs, quote, unquote, unquote_plus, urlsplit
 
+from anyio.to_thread import run_sync
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from letopis import __version__
 from letopis.api.access import principal_of
 from letopis.api.requests import archive_of, http_status_of
 from letopis.archive import Archive
 from letopis.archive.activity import find_page
+from letopis.archive.index_facts import count_site_pages
 from letopis.config.loader import format_size
 from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model import rfc3339, stamp14
 from letopis.replay.addresses import embedded_url, path_after
 from letopis.schedule.policies import format_span
+from letopis.urls import host
 from letopis.web.engine_words import error_words, finding_words, full_sentence
 from letopis.web.languages import (
     LANGUAGES,
@@ -38,6 +44,7 @@ from letopis.web.languages import (
     translate_count,
     use_language,
 )
+from letopis.web.watch_form import every_words
 
 _HERE = Path(__file__).parent
 STATIC = _HERE / "static"
@@ -149,6 +156,7 @@ environment.filters |= {
     "sentence": full_sentence,
     "said": error_words,
     "finding": finding_words,
+    "every": every_words,
     "span": lambda seconds: format_span(seconds).replace(".", current_language().decimal),
     "rfc3339": rfc3339,
     "stamp": stamp14,
@@ -200,6 +208,8 @@ PAGE_HEADERS = {
     "referrer-policy": "same-origin",
     "cache-control": "no-cache, private",
 }
+_MOST_BESIDE = 10_000
+"""Addresses of a site up to which somebody who found nothing there waits for their number."""
 _TITLES = {
     400: translatable("That does not work"),
     403: translatable("Not allowed"),
@@ -224,6 +234,7 @@ def render_page(request: Request, template: str, status: int = 200, **values: An
         "path": request.url.path,
         "address": _current_address(request),
         "principal": principal_of(request),
+        "site_beside": partial(_site_beside, archive_of(request)),
         **values,
     }
     made_at = _rendered_at.set(archive_of(request).clock())
@@ -242,6 +253,12 @@ def _current_address(request: Request) -> str:
     if asked.netloc != request.url.netloc:
         return "/"
     return asked.path + (f"?{asked.query}" if asked.query else "")
+
+
+def _site_beside(archive: Archive, url: str) -> tuple[str, int]:
+    """The host of an address that is not here, and how many others of it are."""
+    name = host(url)
+    return name, count_site_pages(archive, name, _MOST_BESIDE)
 
 
 def error_page(request: Request, error: LetopisError) -> HTMLResponse:
@@ -393,3 +410,73 @@ def _parted(query: str, names: tuple[str, ...]) -> tuple[dict[str, str], str]:
         else:
             rest.append(pair)
     return own, "&".join(rest)
+
+
+_FOR_PROGRAMS = ("/api/", "/cdx/", "/web/cdx", "/web/timemap", "/metrics", "/openapi.json", "/healthz")
+_PROBLEM = b"application/problem+json"
+_OF_THE_BODY = (b"content-type", b"content-length")
+
+
+class ProblemPages:
+    """Turns problem documents into pages for browsers; everything else passes as it is."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http" or scope["path"].startswith(_FOR_PROGRAMS) or not _reads_pages(scope):
+            await self._app(scope, receive, send)
+            return
+        replacing = _Replacing(scope, receive, send)
+        try:
+            await self._app(scope, receive, replacing)
+        except Exception:
+            await replacing.fault()
+            raise
+
+
+def _reads_pages(scope: Scope) -> bool:
+    return any(name == b"accept" and b"text/html" in value for name, value in scope["headers"])
+
+
+class _Replacing:
+    """A send that holds a problem document back until it is whole."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._start: Message | None = None
+        self._body = b""
+        self._sent = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and _is_problem(message):
+            self._start = message
+        elif self._start is None:
+            self._sent = True
+            await self._send(message)
+        else:
+            self._body += message.get("body", b"")
+            if not message.get("more_body", False):
+                page = await run_sync(self._page, self._start)
+                await page(self._scope, self._receive, self._send)
+
+    async def fault(self) -> None:
+        """A page for what nobody foresaw, unless an answer has begun; the server logs where it happened."""
+        if not self._sent:
+            self._sent = True
+            page = await run_sync(problem_page, Request(self._scope), 500, "")
+            await page(self._scope, self._receive, self._send)
+
+    def _page(self, start: Message) -> Response:
+        problem: dict[str, Any] = json.loads(self._body)
+        page = problem_page(Request(self._scope), start["status"], str(problem.get("detail", "")))
+        kept = [field for field in start["headers"] if field[0] not in _OF_THE_BODY]
+        page.raw_headers.extend(kept)
+        return page
+
+
+def _is_problem(message: Message) -> bool:
+    return any(name == b"content-type" and value.startswith(_PROBLEM) for name, value in message["headers"])

@@ -11,7 +11,7 @@ from letopis.errors import UsageError
 from letopis.index.site_audit import AUDIT_ISSUES, AuditedPage, read_markup
 from letopis.model import Observation, Outcome, Response
 from letopis.operations import Context
-from letopis.operations.site_audits import SiteAuditQuery, site_audit
+from letopis.operations.site_listings import SiteAuditQuery, site_audit
 from letopis.web.site_tables import AUDIT_COLUMNS, ISSUE_NAMES
 
 SITE = "https://example.org"

@@ -27,13 +27,14 @@ from letopis.model import Check, Headers, Outcome, parse_duration
 from letopis.operations import bind
 from letopis.operations.pages import ExtractQuery, extract_page, page_text
 from letopis.plugins import load_entry_point
-from letopis.schedule.recorded_histories import recorded_world, revisit_advice
 from letopis.schedule.simulation import (
     POLICIES,
     ChangePattern,
     Coefficients,
     SimulationRow,
     coefficient_plot,
+    recorded_world,
+    revisit_advice,
     simulate,
     study_coefficients,
 )
