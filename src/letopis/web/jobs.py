@@ -71,9 +71,9 @@ RUN_COLUMNS = (
     TableColumn("state", translatable("State"), "custom"),
     TableColumn("package", translatable("Package"), "custom", hidden=True),
     TableColumn("priority", translatable("Priority"), "number", hidden=True),
-    TableColumn("owner", translatable("Submitted by")),
+    TableColumn("owner", translatable("Submitted by"), aside=True),
     TableColumn("submitted", translatable("Submitted"), "ago"),
-    TableColumn("took", translatable("Took"), "custom"),
+    TableColumn("took", translatable("Took"), "custom", aside=True),
     TableColumn("message", translatable("Message"), hidden=True),
     TableColumn("actions", translatable("Actions"), "actions"),
 )

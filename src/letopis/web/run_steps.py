@@ -89,7 +89,7 @@ _WHOLE_TITLES = {
 }
 _OWN_NAME = re.compile(rf"({'|'.join(_TITLES)}) of (\S.*)|({'|'.join(_WHOLE_TITLES)})")
 _STEP_BEFORE = re.compile(r"^step (\d+), <(\w+)>: ")
-_FOR_OTHERS = re.compile(r"(?: \([a-z0-9 ,-]+\); the log says what became of each|; [^;]*'letopis [^']*'[^;]*)$")
+_FOR_OTHERS = re.compile(r"; [^;]*'letopis [^']*'[^;]*$")
 
 
 def run_title(job: Job) -> str:
@@ -109,7 +109,7 @@ _NUMBERED = translatable("Run {number}")
 
 
 def failure_words(job: Job) -> str:
-    """Why a run failed, without what a page says otherwise: names of elements, commands, counts of errors by kind."""
+    """Why a run failed, without what a page says otherwise: names of elements, and commands."""
     return _FOR_OTHERS.sub("", _STEP_BEFORE.sub("", job.message))
 
 
