@@ -266,7 +266,7 @@ def _subject(request: Request, archive: Archive, rest: str) -> tuple[str, str, S
 def _tag(archive: Archive, latest: LatestVersions, tag: str) -> tuple[str, str, list[LatestVersion]]:
     urls = [entry.watch.url for entry in WatchList(archive).entries(tag)]
     if not urls:
-        raise NotFound(f"no watch has the tag '{tag[:70]}'; the list of watches shows their tags")
+        raise NotFound(f"no watch has the tag '{tag[:70]}'; see the list of watches")
     return f"Changes of watches tagged {tag}", f"/watches?tag={quote(tag)}", latest.of_pages(urls, MOST_ENTRIES)
 
 

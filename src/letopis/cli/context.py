@@ -135,12 +135,17 @@ def shared_options(function: F) -> F:
             "-q",
             "--quiet",
             is_flag=True,
-            help="Say only what was asked for.",
+            help="Print results only.",
             expose_value=False,
             callback=_store_option("quiet"),
         ),
         click.option(
-            "-v", "--verbose", count=True, help="Say more.", expose_value=False, callback=_store_option("verbose")
+            "-v",
+            "--verbose",
+            count=True,
+            help="Print more detail.",
+            expose_value=False,
+            callback=_store_option("verbose"),
         ),
     ]
     for option in reversed(options):

@@ -102,5 +102,5 @@ def test_an_unknown_site_is_the_same_answer_to_every_question(archive: Archive, 
 
 
 def test_an_unknown_word_is_told(archive: Archive) -> None:
-    with pytest.raises(NotFound, match="no page that is known here has the word 'zebra'"):
+    with pytest.raises(NotFound, match="no archived page has the word 'zebra'"):
         ask(archive, near, word="zebra")

@@ -136,7 +136,7 @@ def test_a_site_that_nobody_knows_is_not_found(archive: Archive, words: str) -> 
     assert http(archive, f"/api/v1/{name}", query).status == 404
     step = {"near": "wordprefix"}.get(name, name)
     text = "x" if "x" in rest else ""
-    with pytest.raises(NotFound, match=r"no page of nowhere\.example is known here; crawl it first"):
+    with pytest.raises(NotFound, match=r"no page of nowhere\.example is in the archive; crawl it first"):
         job(archive, f'<{step} site="nowhere.example">{text}</{step}>')
 
 

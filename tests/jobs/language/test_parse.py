@@ -61,7 +61,7 @@ WRONG = [
     ("", "not well-formed XML"),
     ("<queries><cleaner/></queries>", "line 1: the root is <queries>"),
     ("<query></query>", "line 1: Element 'query'"),
-    ("<query>\n<dance/></query>", "line 2: <dance> is no step; known are copyfromcache, download"),
+    ("<query>\n<dance/></query>", "line 2: <dance> is not a step; choose one of copyfromcache, download"),
     ("<query>\n\n<download maxlevel='deep'><url>a.example</url></download></query>", "line 3: Element 'download'"),
     ("<query><download maxlevel='1'/></query>", "Element 'download'"),
     ("<query priority='high'><cleaner/></query>", "attribute 'priority'"),
@@ -82,7 +82,7 @@ WRONG = [
     ("<query><export kind='warc' file='../../etc/passwd'/></query>", "is no name of a file"),
     ("<query><download><url>a.example</url><exclude>(</exclude></download></query>", "is not a regular expression"),
     ("<query package='..'><cleaner/></query>", "attribute 'package'"),
-    ("<query xslt='glitter'><cleaner/></query>", "xslt of <query>: there is no stylesheet 'glitter'"),
+    ("<query xslt='glitter'><cleaner/></query>", "xslt of <query>: unknown stylesheet 'glitter'"),
     ("<query package='unknown'></query>", "<query> holds nothing"),
 ]  # fmt: skip
 
