@@ -4,7 +4,8 @@ R6: ten captures of one page with its resources over time, a little of which cha
 WACZ files of the same captures. R5: processor time of captures with a browser (requests answered by Letopis, scrolled,
 with screenshot and text, recorded) beside Chromium that only loads the same pages and waits until they are quiet, which
 the goal speaks of, beside the same without playwright, and beside Chromium that also scrolls through them and makes a
-picture of the same size.
+picture of the same size; and captures of the same pages with a picture that loads late, for which they are scrolled
+through window by window.
 """
 
 from __future__ import annotations
@@ -25,8 +26,6 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from playwright.async_api import async_playwright
-
 # As a script it starts in its own folder.
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -39,11 +38,12 @@ from letopis.fetch.browser import find_browser
 from letopis.fetch.browser_tab import BrowserTab, TabView
 from letopis.fetch.chromium import Chromium
 from letopis.fetch.devtools import DevtoolsSession
-from letopis.fetch.page_rendering import SCROLL
+from letopis.fetch.page_scrolling import SCROLL
 
 CAPTURES = 10
 PLAIN, PIPE, PLAIN_PICTURE = "plain", "plain, by the pipe", "plain, scrolled, with a picture"
-WAYS = (PLAIN, PIPE, PLAIN_PICTURE, "letopis", "no picture")
+LATE = "letopis, with a part that loads late"
+WAYS = (PLAIN, PIPE, PLAIN_PICTURE, "letopis", "no picture", LATE)
 PICTURES = 12
 _PR_SET_CHILD_SUBREAPER = 36
 _WORDS = ("chronicle", "river", "archive", "town", "notice", "price", "winter", "library", "bridge", "council")
@@ -62,8 +62,8 @@ class ChangingSite:
 
     def answer(self, path: str) -> tuple[str, bytes]:
         """Type and body of an address."""
-        if path == "/":
-            return "text/html", self._page()
+        if path in ("/", "/late"):
+            return "text/html", self._page() + (b"<img loading=lazy src=/late.jpg>" if path == "/late" else b"")
         rand = random.Random(path + (str(self.day) if path == "/picture-0.jpg" else ""))
         if path.endswith(".jpg"):
             return "image/jpeg", rand.randbytes(20_000)
@@ -138,8 +138,7 @@ def processor_time(pages: int) -> dict[str, float]:
     site = ChangingSite()
     found = {}
     for way in WAYS:
-        words = [sys.executable, "-m", "bench.capture", "--way", way, "--url", site.url, "--pages", str(pages)]
-        done = measured(words)
+        done = measured([sys.executable, "-m", *_command(way), "--url", site.url, "--pages", str(pages)])
         assert done.status == 0, done.out
         found[way] = (done.seconds + _orphans_seconds()) / pages
     site.close()
@@ -149,6 +148,16 @@ def processor_time(pages: int) -> dict[str, float]:
     return {name: round(figure, 3) for name, figure in (found | ratios).items()}
 
 
+def _command(way: str) -> list[str]:
+    """What is measured starts with nothing of the other side."""
+    if way not in (PLAIN, PLAIN_PICTURE):
+        return ["bench.capture", "--way", way]
+    asked = CaptureSettings()
+    picture = {"scale": asked.screenshot_scale, "scroll": SCROLL, "most": asked.screenshot_height}
+    shown = ["--picture", json.dumps(picture)] if way == PLAIN_PICTURE else []
+    return ["bench.plain_pages", "--executable", find_browser(), *shown]
+
+
 def _orphans_seconds() -> float:
     spent = 0.0
     with suppress(ChildProcessError):
@@ -156,25 +165,6 @@ def _orphans_seconds() -> float:
             used = os.wait3(0)[2]
             spent += used.ru_utime + used.ru_stime
     return spent
-
-
-async def load_plainly(url: str, pages: int, *, picture: bool) -> None:
-    """Chromium alone: each page in a profile of its own, until it is quiet; with a picture, scrolled before."""
-    most, scale = CaptureSettings().screenshot_height, CaptureSettings().screenshot_scale
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"]
-        )
-        for number in range(pages):
-            context = await browser.new_context(device_scale_factor=scale if picture else 1)
-            page = await context.new_page()
-            await page.goto(f"{url}?{number}", wait_until="networkidle")
-            if picture:
-                await page.evaluate(SCROLL)
-                await page.wait_for_load_state("networkidle")
-                await page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": 1280, "height": most})
-            await context.close()
-        await browser.close()
 
 
 async def load_by_pipe(url: str, pages: int) -> None:
@@ -212,18 +202,17 @@ def capture(url: str, pages: int, *, picture: bool) -> None:
 def main() -> None:
     """Prints what was asked for as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--way", choices=WAYS, help="only this, once, and nothing is printed")
+    parser.add_argument("--way", choices=WAYS[1:2] + WAYS[3:], help="only this, once, and nothing is printed")
     parser.add_argument("--only", choices=("R5", "R6"))
     parser.add_argument("--json", action="store_true", help="not needed: it always is")
     parser.add_argument("--url")
     parser.add_argument("--pages", type=int, default=10)
     asked = parser.parse_args()
-    if asked.way in (PLAIN, PLAIN_PICTURE):
-        asyncio.run(load_plainly(asked.url, asked.pages, picture=asked.way == PLAIN_PICTURE))
-    elif asked.way == PIPE:
+    if asked.way == PIPE:
         asyncio.run(load_by_pipe(asked.url, asked.pages))
     elif asked.way is not None:
-        capture(asked.url, asked.pages, picture=asked.way == "letopis")
+        url = asked.url + ("late" if asked.way == LATE else "")
+        capture(url, asked.pages, picture=asked.way != "no picture")
     else:
         begun = time.monotonic()
         rows = {}

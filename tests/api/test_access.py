@@ -465,7 +465,11 @@ def test_the_first_owner_needs_the_code_from_the_terminal(make_archive: Any) -> 
     web, kind = WebClient(server.address), "application/x-www-form-urlencoded"
     form = {"name": "anna", "password": PASSWORD, "code": "guess"}
     assert "Make the first owner" in web.get("/login").text
-    assert web.ask("POST", "/setup", urlencode(form), Content_Type=kind).status == 403
+    assert "Code from the terminal" not in web.get(f"/login?setup={code}").text, "its address brings the code along"
+    refused = web.ask("POST", "/setup", urlencode(form), Content_Type=kind)
+    assert refused.status == 403
+    assert "The code is wrong. It stands on the terminal" in refused.text
+    assert 'name="name" value="anna"' in refused.text, "what was typed stays"
     assert web.ask("POST", "/setup", urlencode(form | {"code": code}), Content_Type=kind).status == 303
     assert web.ask("POST", "/setup", urlencode(form | {"code": code, "name": "eve"}), Content_Type=kind).status == 403
     assert server.setup_address == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import shlex
 import urllib.request
@@ -119,6 +120,10 @@ def test_watches_have_told_of_changes_and_of_the_outage(told: Archive, capsys: p
     alerts = run(told, capsys, "watch", "alerts", "--limit", "200", "--json")
     assert alerts.count('"kind": "changed"') >= 10
     assert f"{MINISTRY}/zadosti is unavailable" in alerts
+    assert f"{MINISTRY}/zadosti is available again after 3 failed checks" in alerts
+    prices = [one for one in map(json.loads, alerts.splitlines()) if one["name"] == "price"]
+    assert len(prices) == len({one["version"] for one in prices}) >= 5, "the watch of the price tells of its changes"
+    assert all(one["difference"].count("EUR") == 2 for one in prices)
     listed = run(told, capsys, "watch", "list", "--tag", TAG, "--json")
     assert all(url in listed for url in WATCHED)
 

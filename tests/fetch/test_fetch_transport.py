@@ -22,6 +22,7 @@ from patience import until
 from letopis.config.settings import FetchSettings
 from letopis.fetch import Client, CookieJar, CurlTransport
 from letopis.fetch.curl import MAX_PER_DOMAIN, cookies_within_bounds
+from letopis.fetch.curl_multi import idle_connections
 from letopis.model import FailureKind, Limits, Request, Response
 
 
@@ -55,6 +56,14 @@ async def test_a_connection_is_used_again(misbehaving_site: Site) -> None:
         before = set(misbehaving_site._tasks)
         await sender.send(Request(misbehaving_site.url("ok")))
         assert set(misbehaving_site._tasks) <= before
+
+
+@pytest.mark.parametrize(("may_open", "kept"), [(512, 128), (1024, 256), (100_000, 1024), (-1, 1024)])
+def test_kept_connections_leave_descriptors_to_others(
+    may_open: int, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (may_open, may_open))
+    assert idle_connections() == kept
 
 
 async def test_a_cancelled_exchange_leaves_the_others_alone(misbehaving_site: Site) -> None:

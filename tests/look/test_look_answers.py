@@ -109,3 +109,17 @@ def test_checks_load_neither_numpy_nor_parsers() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(304, "protocol"), (206, "protocol"), (301, "bad-redirect"), (300, "bad-redirect")]
+)
+def test_an_answer_to_what_was_not_asked_is_no_page_that_stayed_the_same(
+    monitor: Monitor, scripted_site: ScriptedSite, status: int, kind: str
+) -> None:
+    url = scripted_site.url("/page")
+    scripted_site.set("/page", OLD if status == 206 else b"", status)
+    for check in (monitor.check_multi([url], now=True)[0], monitor.archive.history(url)[-1]):
+        assert (check.outcome, check.available, check.status) == (Outcome.UNAVAILABLE, False, status)
+        assert check.failure == kind
+    assert monitor.archive.versions(url) == []

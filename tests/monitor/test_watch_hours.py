@@ -7,10 +7,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from letopis.change.amounts import first_number
 from letopis.config import MonitorSettings
 from letopis.errors import UsageError
 from letopis.model import to_millis
-from letopis.monitor.watch import AlertCondition, AlertConditionKind, WatchedUrl, WatchSpec, first_number, settle_watch
+from letopis.monitor.watch import AlertCondition, AlertConditionKind, WatchedUrl, WatchSpec, settle_watch
 from letopis.monitor.watch_times import Cron, WeeklyHours, parse_zone
 
 PRAGUE = ZoneInfo("Europe/Prague")

@@ -64,7 +64,7 @@ def test_pages_as_of_a_day_are_those_of_its_map(archive: Archive) -> None:
     with running(archive) as web:
         for when, pages in ((at(60 * 24), 2), (at(60 * 24 * 3), 3)):
             shown = web.get(f"/site/example.org?at={when:%Y-%m-%d}").text
-            assert f"{pages} pages known" in shown
+            assert f"{pages} pages</a>." in shown, "in the head"
             assert f"{pages} pages." in shown, "on the map"
 
 

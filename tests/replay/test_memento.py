@@ -242,6 +242,8 @@ def test_the_calendar_and_the_difference_are_pages(web: Any) -> None:
     day = web.get(f"/web/{STAMPS[0][:8]}*/{PAGE}").text
     shown = {one for one in STAMPS if f"/web/{one}/{PAGE}" in day}
     assert shown == {one for one in STAMPS if one[:8] == STAMPS[0][:8]}
+    minutes = web.get(f"/web/{STAMPS[1][:12]}*/{PAGE}").text
+    assert [f"/web/{one[:12]}*/{PAGE}" in minutes for one in STAMPS[:3]] == [True, True, True], "to those beside it"
     difference = web.get(f"/web/diff/{STAMPS[0]}/{STAMPS[3]}/{PAGE}")
     assert difference.status == 200
     assert "version" in difference.text

@@ -31,6 +31,10 @@ DELAY = 0.05
 LEASE = 3
 UNHURRIED_LEASE = 300
 """Seconds that no busy machine holds an agent up for: whoever is held up longer, loses its pages to others."""
+UNHURRIED_WEB = dict.fromkeys(
+    ("LETOPIS_FETCH_CONNECT", "LETOPIS_FETCH_FIRST_BYTE", "LETOPIS_FETCH_TOTAL", "LETOPIS_FETCH_SLOW"), "300"
+)
+"""A web that has no core for ten seconds has not failed: each failure in a row doubles the pause of its host."""
 STOPPED = 60 if os.environ.get("LETOPIS_LONG") else 2 * LEASE
 """Seconds for which an agent is stopped: always beyond its leases."""
 
@@ -87,6 +91,7 @@ class Fleet:
             "LETOPIS_CRAWL_LEASE": str(self.lease),
             "LETOPIS_CRAWL_COMMIT_EVERY": "0.3",
             "LETOPIS_SCHEDULE_POLICY": "uniform",
+            **UNHURRIED_WEB,
         }
         words = ["crawl", *self._web.server.world.seeds(), "--once", "--delay", f"{DELAY}s", "--json", "-q"]
         agent = subprocess.Popen(
@@ -118,6 +123,11 @@ class Fleet:
         """Until the web was asked so often."""
         self._follow_until(lambda: self._web.asked() >= requests)
 
+    def when_living(self, agents: int) -> None:
+        """Until no more than so many agents hold leases that are not over."""
+        living = "SELECT count(*) FROM agent WHERE until > extract(epoch FROM clock_timestamp()) * 1000"
+        self._follow_until(lambda: self._reader.catalog.database.all(living)[0][0] <= agents)
+
     def _follow_until(self, holds: Callable[[], bool]) -> None:
         def held() -> bool:
             self._follow()
@@ -133,7 +143,16 @@ class Fleet:
         activity = self._reader.catalog.database.all(
             "SELECT pid, state, wait_event_type, wait_event, now() - xact_start, left(query, 200) FROM pg_stat_activity"
         )
-        told = [f"database: {row}" for row in activity]
+        hosts = self._reader.catalog.database.all(
+            "SELECT h.id, h.owner, h.fence, h.lease_until - (extract(epoch FROM now()) * 1000)::bigint, "
+            "h.ready - (extract(epoch FROM now()) * 1000)::bigint, h.failures, "
+            "(SELECT count(*) FROM resource r WHERE r.host = h.id AND r.state = 1), "
+            "(SELECT count(*) FROM resource r WHERE r.host = h.id AND r.state = 2 "
+            "AND r.due <= extract(epoch FROM now()) * 1000) FROM host h ORDER BY h.id"
+        )
+        told = [f"web: asked {self._web.asked()} times"]
+        told += [f"host, owner, fence, lease left, pause left, failures, new, due: {row}" for row in hosts]
+        told += [f"database: {row}" for row in activity]
         for number, agent in enumerate(self.agents):
             if agent.poll() is None:
                 agent.send_signal(signal.SIGABRT)  # faulthandler writes all stacks
@@ -177,7 +196,7 @@ def _crawled_alone(web: Web, folder: Path) -> dict[str, tuple[int, Outcome]]:
     words = ["crawl", *web.server.world.seeds(), "--once", "--delay", "0", "--exclude", "busy|overload", "-q"]
     subprocess.run(
         [sys.executable, "-m", "letopis.cli", *words, "--archive", str(folder)],
-        check=True, capture_output=True, timeout=300, env=outside(),
+        check=True, capture_output=True, timeout=300, env=outside() | UNHURRIED_WEB,
     )  # fmt: skip
     catalog = Catalog(Sqlite(folder / "catalogue.sqlite"))
     answers = RecordReader(catalog, Store.open(LocalBackend(folder / "packs"), StoreSettings(), write=False))

@@ -124,7 +124,7 @@ def test_other_views_are_parts_of_the_whole(large: WebClient) -> None:
     assert f"The 60 highest of {PAGES + PAGES // 100:,} pages".replace(",", "\u202f") in settled(large, "links")
     assert "107 broken links." in settled(large, "broken")
     assert "101–107 of 107" in settled(large, "broken&page=3")
-    assert f"{PAGES + PAGES // 100 + 3 * 200:,} pages known".replace(",", "\u202f") in settled(large, "pages")
+    assert f"{PAGES + PAGES // 100 + 3 * 200:,} addresses known".replace(",", "\u202f") in settled(large, "pages")
 
 
 def test_nobody_waits_for_the_index_and_the_answer_comes_by_itself(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_nobody_waits_for_the_index_and_the_answer_comes_by_itself(tmp_path: Pat
                 text = web.get("/site/example.org").text
                 assert "data-again" in text
                 assert "Look again" in text
-                assert "1 page known" in text
+                assert "1 address known" in text
             assert "Home" in settled(web, "map", "example.org")
 
 

@@ -102,6 +102,16 @@ def test_a_page_is_saved_with_its_pictures_or_with_the_pages_it_links_to(
     assert (started.status, "/jobs/" in started.headers["location"]) == (303, True)
 
 
+def test_an_address_that_is_none_comes_back_in_the_form(web: WebClient) -> None:
+    uwe = session(web, "uwe")
+    form = urlencode({"csrf": token(web, uwe), "url": "no address"})
+    answer = web.ask("POST", "/save", form, Content_Type=FORM, **uwe)
+    assert (answer.status, answer.headers["location"]) == (303, "/save?url=no+address")
+    page = web.get(answer.headers["location"], **uwe).text
+    assert "This is no address of a web page." in page
+    assert 'value="no address"' in page
+
+
 def test_whoever_may_not_save_is_told_so(web: WebClient) -> None:
     shown = web.get("/save?url=http://example.org/", **session(web, "gabi")).text
     assert "Your account may not do this" in shown

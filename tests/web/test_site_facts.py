@@ -21,7 +21,7 @@ from letopis.crawl import CrawlOptions, enqueue_seeds
 from letopis.extract import read_page
 from letopis.index.link_index import LinkIndex
 from letopis.index.link_reports import links_for, links_in, links_out
-from letopis.model import rfc3339, to_millis
+from letopis.model import Hop, rfc3339, to_millis
 from letopis.operations import Context
 from letopis.operations.projects import AddToProjectCommand, add_to_project
 
@@ -126,6 +126,76 @@ def test_the_pages_of_a_site_stand_with_status_clicks_links_and_size_as_of_any_t
     then = {row["url"]: row for row in rows(web, f"/site/a.example?view=pages&at={rfc3339(at(30))}&as=json")}
     assert set(then) == {HOME, NEWS, OLD}, "the late one was not there"
     assert (then[OLD]["status"], then[NEWS]["links_out"], then[NEWS]["changed"]) == (200, 1, rfc3339(at(1)))
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Iterator[WebClient]:
+    """A site with two pages that hang together, one that nothing leads to, a redirect, an error and a list."""
+    with Archive(tmp_path / "mixed", clock=lambda: at(100)) as opened:
+        home = text("Home", NEWS, "http://a.example/moved", "http://never.example/")
+        hop = Hop("http://a.example/moved", 301, NEWS, "127.0.0.1", (("Location", NEWS),))
+        moved = look(hop.url, at(2), text("News", HOME), final_url=NEWS, hops=(hop,))
+        feed = look("http://a.example/sitemap.xml", at(3), b"<urlset/>", headers=(("Content-Type", "application/xml"),))
+        opened.record([look(HOME, at(0), home), look(NEWS, at(1), text("News", HOME)), moved, feed])
+        opened.record([look(LATE, at(4), text("Late")), look(OLD, at(5), status=404)])
+        with running(opened) as client:
+            yield client
+
+
+def test_the_head_of_a_site_counts_its_addresses_by_what_answers_and_the_list_of_pages_agrees(mixed: WebClient) -> None:
+    kinds = {"page": 3, "file": 1, "redirect": 1, "error": 1}
+    for kind, count in kinds.items():
+        assert len(rows(mixed, f"/site/a.example?view=pages&kind={kind}&as=json")) == count, kind
+    shown = mixed.get("/site/a.example?view=pages&kind=redirect").text
+    said = re.sub(r"<[^>]*>", "", shown[shown.index('<p class="address">') :].partition("</p>")[0])
+    assert said.startswith("6 addresses known: 3 pages, 1 other file, 1 redirect, 1 error.")
+    assert re.search(r'→ <a class="page" href="/url/http://a.example/news"', shown), "where it leads"
+    names = [re.sub(r"<[^>]*>", "", one) for one in re.findall(r'aria-current="true">(all|errors|redirects) ', shown)]
+    assert names == ["redirects"]
+
+
+def test_pages_as_of_a_time_have_no_figures_of_now(mixed: WebClient) -> None:
+    (*_, row) = rows(mixed, f"/site/a.example?view=pages&at={rfc3339(at(3))}&as=json")
+    assert not {"versions", "checked"} & set(row)
+    assert {"versions", "checked"} <= set(rows(mixed, "/site/a.example?view=pages&as=json")[0])
+
+
+@pytest.mark.parametrize("view", ["map", "picture"])
+def test_a_map_tells_how_many_pages_it_cannot_show(mixed: WebClient, view: str) -> None:
+    rows(mixed, "/site/a.example?view=pages&as=json")
+    shown = mixed.get(f"/site/a.example?view={view}").text
+    assert "2 pages." in shown
+    assert "1 more page is not on the map" in shown
+    found = mixed.get("/site/a.example?view=report&kind=orphan").text
+    assert re.search(r'href="/url/http://a.example/late"[^>]*>Late</a><span class="where">/late<', found)
+
+
+def test_broken_links_tell_how_many_addresses_nobody_has_looked_at(mixed: WebClient) -> None:
+    rows(mixed, "/site/a.example?view=pages&as=json")
+    shown = mixed.get("/site/a.example?view=broken").text
+    assert "4 addresses are linked here, 1 of them has not been looked at." in shown
+    assert "No link of this site is known to be broken." in shown
+
+
+def test_an_address_that_is_not_here_leads_to_its_site(mixed: WebClient) -> None:
+    for path in (
+        "/url/http://a.example/nothing",
+        "/web/2024/http://a.example/nothing",
+        "/save?url=http://a.example/no",
+    ):
+        answer = mixed.get(path, Accept="text/html")
+        assert "The archive knows 6 addresses of its site:" in answer.text, path
+        assert 'href="/search?site=a.example"' in answer.text
+    assert "addresses of its site" not in mixed.get("/url/http://b.example/", Accept="text/html").text
+
+
+def test_a_search_that_finds_nothing_shows_what_narrows_it_and_asks_everything(mixed: WebClient) -> None:
+    shown = mixed.get("/search?q=nowhere&site=a.example").text
+    assert 'aria-label="Without a.example"' in shown
+    assert 'href="/search?q=nowhere"' in shown
+    assert "Search everything there is now" in shown
+    assert "/as-of?back=" in mixed.get("/search?q=nowhere&at=2024-01-01").text, "a day that is kept is forgotten too"
+    assert "Search everything there is now" not in mixed.get("/search?q=nowhere").text
 
 
 def test_ranks_tell_how_they_rose_since_another_time(web: WebClient) -> None:

@@ -18,7 +18,7 @@ from letopis.archive.audit import audit_entries
 from letopis.catalog.watches import AlertRow, NewAlert, Watches
 from letopis.model import to_millis
 from letopis.monitor.views import watched_values
-from letopis.monitor.watch import AlertConditionKind, AlertKind, WatchSpec
+from letopis.monitor.watch import AlertConditionKind, AlertKind, AlertRule, WatchSpec
 from letopis.monitor.watch_list import WatchList
 from letopis.web.charts import value_curve
 from letopis.web.watch_form import ALERT_NAMES, CONDITION_NAMES, form_of_spec, said_in_form
@@ -323,3 +323,50 @@ def test_versions_in_which_the_price_stays_are_no_new_values_and_a_gap_breaks_th
 def test_a_watch_of_words_has_no_curve(uwe: Person) -> None:
     uwe.post("/watches", url=SHOP, subject="part", css="h1")
     assert 'id="curve"' not in uwe.get("/watches/1").text
+
+
+def test_the_list_shows_what_is_unread_failing_or_paused_alone_and_leads_to_a_feed(
+    uwe: Person, archive: Archive
+) -> None:
+    other = "http://shop.example/other"
+    archive.put(other, b"<html><title>Other</title>")
+    archive.put(SHOP, LAMP.replace("19.90", "17.90").encode(), at(60))
+    uwe.post("/watches", url=SHOP)
+    uwe.post("/watches", url=other)
+    uwe.post("/watches/2", action="pause")
+    page = uwe.get("/watches").text
+    assert 'href="/watches?tag=&amp;show=unread">unread <span class="count">1</span>' in page
+    assert 'href="/watches?tag=&amp;show=paused">paused <span class="count">1</span>' in page
+    assert "show=failing" not in page, "nothing fails"
+    for show, url in (("unread", SHOP), ("paused", other)):
+        assert re.findall(r'class="page" href="/watches/\d" title="([^"]+)"', uwe.get(f"/watches?show={show}").text) == [
+            url
+        ]
+    assert 'href="/feed/watches"' in page
+    feed = uwe.get("/feed/watches").text
+    assert "<title>Changes of all watches</title>" in feed
+    assert f"{SHOP}" in feed
+
+
+def test_what_a_watch_alerts_of_stands_ticked_and_what_its_tag_says_stays_the_tags(
+    uwe: Person, archive: Archive
+) -> None:
+    uwe.post("/watches", url=SHOP)
+    assert 'name="alert" value="changed" checked' in uwe.get("/watches/1").text
+    uwe.post("/watches/1", action="save", alert="changed", usual="yes", tag="")
+    assert WatchList(archive).by_id(1).spec.when == (), "what is usual is not said, so that a tag may say more"
+    WatchList(archive).add([], WatchSpec(when=(AlertRule(AlertKind.RECOVERED),)), "calm")
+    uwe.post("/watches/1", action="save", alert="changed", usual="yes", tag="calm")
+    page = uwe.get("/watches/1").text
+    assert 'value="changed" checked' not in page
+    assert "With nothing ticked, its tag says when." in page
+    assert '<span class="name">Alert when</span> <span class="soft">it is available again</span>' in page
+
+
+def test_a_page_whose_watch_is_paused_does_not_say_that_it_is_checked(uwe: Person) -> None:
+    uwe.post("/watches", url=SHOP, every="7d")
+    assert "A watch checks it every week." in uwe.get(f"/url/{SHOP}").text
+    uwe.post("/watches/1", action="pause")
+    page = uwe.get(f"/url/{SHOP}").text
+    assert "Its watch is paused." in page
+    assert "A watch checks it" not in page

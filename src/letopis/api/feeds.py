@@ -46,6 +46,8 @@ MOST_SHOWN = 20_000
 """Characters of a difference inside an entry."""
 
 _MOST_CACHED = 1000
+_MOST_ASKED = 500
+"""Watched pages of which each is asked for its versions; of more, the last versions of all pages are looked through."""
 _SAVED = re.compile(r"saved/([0-9]{1,18})")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
@@ -255,16 +257,21 @@ def _subject(request: Request, archive: Archive, rest: str) -> tuple[str, str, S
     if kind == "project" and name:
         found = projects_of(archive).show(unquote(name))
         return f"Changes in project {found.name}", f"/projects/{name}", latest_of_project(archive, found, MOST_ENTRIES)
-    if kind == "tag" and name:
-        return _tag(archive, latest, unquote(name))
+    if (kind == "tag" and name) or rest == "watches":
+        return _watched(archive, latest, unquote(name))
     if kind == "search" and not name:
         return _search(request, latest)
     url = archive.answers.resource(embedded_url(rest)).url
     return f"Changes of {url}", url, latest.of_page(url, MOST_ENTRIES)
 
 
-def _tag(archive: Archive, latest: LatestVersions, tag: str) -> tuple[str, str, list[LatestVersion]]:
-    urls = [entry.watch.url for entry in WatchList(archive).entries(tag)]
+def _watched(archive: Archive, latest: LatestVersions, tag: str) -> tuple[str, str, list[LatestVersion]]:
+    """Of the watches of a tag, or of all."""
+    urls = list(dict.fromkeys(entry.watch.url for entry in WatchList(archive).entries(tag or None)))
+    if not tag:
+        few = len(urls) <= _MOST_ASKED
+        found = latest.of_pages(urls, MOST_ENTRIES) if few else latest.that_fit(set(urls).__contains__, MOST_ENTRIES)
+        return "Changes of all watches", "/watches", found
     if not urls:
         raise NotFound(f"no watch has the tag '{tag[:70]}'; see the list of watches")
     return f"Changes of watches tagged {tag}", f"/watches?tag={quote(tag)}", latest.of_pages(urls, MOST_ENTRIES)

@@ -27,7 +27,7 @@ from letopis.model import (
     header,
     to_millis,
 )
-from letopis.model.page import NOT_JUDGED, SAME_TEXT
+from letopis.model.page import NOT_JUDGED, SAME_LINKS, SAME_TEXT
 from letopis.store import ContentPlace, DecodedContent, PackGone, Store
 
 DIFF_FORMATS = ("unified", "words", "chars", "html", "visual", "links", "json", "binary")
@@ -280,10 +280,9 @@ class RecordReader:
         if row is None or row.meaningful is None:
             return None
         details, same = CheckDetails.unpack(row.extra), old.digest == new.digest
-        return Change(
-            same, same or details.reason == SAME_TEXT, bool(row.meaningful), 0.0 if same else details.score or 0.0,
-            tuple(map(_block_change, details.blocks)), details.reason, tuple(map(_muted_block, details.muted)),
-        )  # fmt: skip
+        same_text, score = same or details.reason in (SAME_TEXT, SAME_LINKS), 0.0 if same else details.score or 0.0
+        blocks, muted = tuple(map(_block_change, details.blocks)), tuple(map(_muted_block, details.muted))
+        return Change(same, same_text, bool(row.meaningful), score, blocks, details.reason, muted)
 
     def error_body(self, url: str, moment: datetime) -> bytes:
         """The body that was kept with a check that brought no version; empty when there is none."""

@@ -16,9 +16,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import sqrt
 
-from letopis.change.fingerprints import Fingerprint, normalized_words, without_clocks
+from letopis.change.fingerprints import (
+    Fingerprint,
+    digits_folded,
+    names_event,
+    normalized_words,
+    without_clocks,
+    words_in,
+)
 from letopis.change.noise import (
     HEADINGS,
+    LEAST_NUMBER,
+    MOST_LABEL,
     SENTENCE_END,
     ChangedBlocks,
     MuteRules,
@@ -32,6 +41,7 @@ from letopis.change.noise import (
     word_similarity,
 )
 from letopis.change.profiles import ChangedRegion, PageHabits, changed_regions
+from letopis.change.values import is_state
 from letopis.model import BlockKind
 from letopis.tuples import NamedTuple
 
@@ -45,7 +55,7 @@ _MOST_PAIRS = 64
 _MOST_STILLED = 1 << 17
 _ALIKE = 0.35
 _SWAPPED, _LITTLE = 0.5, 0.25
-_HEADLINE_WORDS, _SENTENCE_WORDS = 2, 4
+_HEADLINE_WORDS, _SENTENCE_WORDS = 2, 3
 
 
 class WeightedBlock(NamedTuple):
@@ -208,6 +218,8 @@ class ChangeJudge:
             for key, i, j in side.region.slots(from_left):
                 why = self._habit(key, i, j)
                 found |= {(False, i): why, (True, j): why} if why else {}
+                if self._repriced(i, j):
+                    found = {at: why for at, why in found.items() if at not in ((False, i), (True, j))}
         return {(is_new, n): why for (is_new, n), why in found.items() if n in (side.new if is_new else side.old)}
 
     def _habit(self, key: int, i: int, j: int) -> str:
@@ -216,9 +228,17 @@ class ChangeJudge:
             return ""
         if not self.habits.restless(key, _SWAPS if self._likeness(i, j) < _ALIKE else _EDITS):
             return ""
-        return (
-            "known item" if self.habits.knows(self.new.hashes[j]) else ticking_part(self.old.text(i), self.new.text(j))
-        )
+        if self.habits.knows(self.new.hashes[j]):
+            return "known item"
+        return ticking_part(self.old.text(i), self.new.text(j), self._label(j))
+
+    def _repriced(self, i: int, j: int) -> bool:
+        """Whether only a price, a share or another measure differs: that is news though it was there before."""
+        old, new = self.old.text(i), self.new.text(j)
+        return digits_folded(old) == digits_folded(new) != "" and not ticking_part(old, new, self._label(j))
+
+    def _label(self, j: int) -> str:
+        return self.new.text(j - 1) if j else ""
 
     def _flaps(self, state: Fingerprint, index: int) -> bool:
         """Whether a block stands on one side only and has come and gone before."""
@@ -231,18 +251,21 @@ class ChangeJudge:
         """Without pairs that differ in clocks and counters alone, and without blocks that are nothing else."""
         if not self.old.blocks or not self.new.blocks:
             return side
-        before = {i: form for i in side.old if (form := self._still(self.old.text(i)))}
-        after = {j: form for j in side.new if (form := self._still(self.new.text(j)))}
+        before = {i: form for i in side.old if (form := self._still(self.old, i))}
+        after = {j: form for j in side.new if (form := self._still(self.new, j))}
         both = Counter(before.values()) & Counter(after.values())
         spare_old, spare_new = both.copy(), both
         old = [i for i, form in before.items() if not take_one(spare_old, form)]
         new = [j for j, form in after.items() if not take_one(spare_new, form)]
         return ChangedBlocks(side.region, old, new)
 
-    def _still(self, text: str) -> str:
-        """The stilled form, as long as the room for this costly look lasts."""
+    def _still(self, state: Fingerprint, at: int) -> str:
+        """The stilled form, as long as the room for this costly look lasts; the date of an event stays."""
+        text = state.text(at)
         self._room -= len(text)
-        return without_clocks(text) if self._room > 0 else text
+        form = without_clocks(text) if self._room > 0 else text
+        label = state.text(at - 1)[-MOST_LABEL:].lower() if at and not form else ""
+        return text if names_event(label) else form
 
     def _weigh(self, side: ChangedBlocks) -> None:
         pairs = self._pairs(side.old, side.new)
@@ -316,7 +339,7 @@ class ChangeJudge:
         if self.habits.knows(self.new.hashes[j]):
             return False
         least = _HEADLINE_WORDS if self.new.kinds[j] in HEADINGS else _SENTENCE_WORDS
-        return len(normalized_words(self.new.text(j)).split()) >= least
+        return words_in(self.new.text(j)) >= least
 
     def _state(self, i: int, j: int) -> bool:
         """Whether a cell went from one state to another of those that other cells of the page have, too."""
@@ -332,6 +355,8 @@ class ChangeJudge:
             strong_old = strong_new = edit_weight(self.old.text(i), self.new.text(j))
         elif not hidden and (entry or self._prose(i, j) or self._state(i, j) or self._settled(i) or self._is_unread(j)):
             strong_old, strong_new = weight_old, weight_new
+        elif not hidden and is_state(self.old.text(i)) and is_state(self.new.text(j)):
+            strong_old = strong_new = max(weight_old, weight_new, LEAST_NUMBER)
         self.evidence.removed.append(WeightedBlock(i, strong_old, weight_old))
         self.evidence.added.append(WeightedBlock(j, strong_new, weight_new))
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from math import sqrt
 from struct import pack, unpack
+from unicodedata import category, normalize
 
 from xxhash import xxh3_64_intdigest
 
@@ -28,6 +29,12 @@ _WIDE = (
     ),  # no-break blanks and the marks of Latin-1
 )
 _NOT_WORD = re.compile(r"[\W_]+")
+_MARKED = re.compile(r"[\u0300-\u1fff\u20d0-\u20ff\u302a-\u309a\ua66f-\uabee]")
+"""Scripts whose letters may bear marks."""
+_SOLID = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+"""Letters of scripts that write words without blanks between them."""
 
 
 def letters_only(text: str) -> bytes:
@@ -45,8 +52,26 @@ def letters_only(text: str) -> bytes:
 
 
 def normalized_words(text: str) -> str:
-    """Lower case, only letters and digits, single blanks: the document's normal form of a paragraph."""
-    return _NOT_WORD.sub(" ", text.lower()).strip()
+    """Lower case, only letters and digits, single blanks: the document's normal form of a paragraph.
+
+    Marks that belong to a letter stay: in many scripts they are its vowel or its tone, and make another word of it.
+    """
+    lowered = normalize("NFC", text.lower())
+    return (_not_word() if _MARKED.search(lowered) else _NOT_WORD).sub(" ", lowered).strip()
+
+
+@cache
+def _not_word() -> re.Pattern[str]:
+    """Whatever is neither a letter, a digit nor a mark of a letter, which the module `re` takes for a blank."""
+    reach = (range(0x300, 0x2000), range(0x20D0, 0x2100), range(0x302A, 0x309B), range(0xA66F, 0xABEE))
+    marks = "".join([chr(n) for part in reach for n in part if category(chr(n))[0] == "M"])
+    return re.compile(rf"(?:[^\w{marks}]|_)+")
+
+
+def words_in(text: str) -> int:
+    """How many words a text has; where none are parted by blanks, two letters count as one."""
+    form = normalized_words(text)
+    return len(form.split()) + len(_SOLID.findall(form)) // 2
 
 
 _MONTHS = (
@@ -89,10 +114,28 @@ _YEAR = r"(?:19|20)\d\d"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _TOOK_NEAR = re.compile(r"generated|rendered|took|loaded|executed|queries|vygenerov|načten|erzeugt|generiert|сгенер")
 _HAS_DIGIT = re.compile(r"\d")
+_TIME = re.compile(r"\s*\d{1,2}[:.]\d\d")
 _LEGAL = re.compile(r"\W{0,4}(?:©|\(c\)|copyright\b)\D{0,12}(?:19|20)\d\d")
 _VERSION_OR_MAIL = re.compile(
-    r"v?\d{1,4}(?:\.\d{1,4}){1,3}(?:[-.]?(?:alpha|beta|rc|dev)[-.]?\d{0,3})?|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}"
+    r"v?\d{1,4}(?:\.\d{1,4}){1,3}(?:[-.]?(?:alpha|beta|rc|dev)[-.]?\d{0,3})?|"
+    r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}"
 )
+_OF_THE_PAGE = re.compile(
+    r"updat|modif|generat|retriev|aktuali|stand\b|today|dnes|heute|aujourd|hoy\b|обновл|сегодня|publish|posted|"
+    r"veröffentl|publi|zveřej|vydán|written|draft|version|edited|created|last|as of|by\b|snapshot|revis|issued|"
+    r"date:|datum"
+)
+"""What a date beside few other words is of the page itself; any other date is what these words say."""
+_OF_AN_EVENT = re.compile(
+    r"deadline|\b(?:due|until|till|expir|valid|effective|begin|start|end|open|clos|launch|exam|election|"
+    r"concert|meeting|"
+    r"leav|depart|arriv|trial|hearing|kick-?off|show|train|bus|flight|uzávěrk|termín|konec|začát|začín|zkoušk|"
+    r"koná|volb|"
+    r"přihláš|odjezd|odjíždí|příjezd|odlet|přílet|otevř|zavír|vlak|platnost|platí|frist|beginn|abfahrt|ankunft|"
+    r"prüfung|wahl|"
+    r"gültig|schluss|départ|arrivée|limite|échéance|salida|llegada|plazo|límite|срок|начало|отправл|прибыт)"
+)
+"""What makes a time of day or a bare date that of an event, which does not tick."""
 _MOST_READ = 2048
 _LEGAL_LINE = 400
 _LONGEST_VERSION_OR_MAIL = 100
@@ -134,12 +177,13 @@ def _dates() -> re.Pattern[str]:
 def without_clocks(text: str) -> str:
     """The text with clocks, counters and other things that tick taken out; empty when nothing else is there.
 
-    Times of day, ages ("3 minutes ago"), counters of views and comments,
-    copyright years, temperatures and random identifiers are stilled
-    everywhere; dates only where they are most of the block, since in a
-    sentence a date is what the sentence says. Prices, versions and other
-    numbers stay. A line that begins with a copyright and its year is nothing
-    but that.
+    Ages ("3 minutes ago"), counters of views and comments, copyright years,
+    temperatures and random identifiers are stilled everywhere. Times of day
+    and dates are stilled only where they are most of the block, since in a
+    sentence they are what the sentence says, and not where the few words
+    beside them name an event: a deadline, a departure. Prices, versions and
+    other numbers stay. A line that begins with a copyright and its year is
+    nothing but that.
     """
     lowered = text[:_MOST_READ].lower()
     if not _HAS_DIGIT.search(lowered):
@@ -147,8 +191,18 @@ def without_clocks(text: str) -> str:
     if len(text) <= _LEGAL_LINE and _LEGAL.match(lowered):
         return ""
     took = bool(_TOOK_NEAR.search(lowered))
-    calm = _clocks().sub(lambda m: m[0] if m.lastgroup == "took" and not took else " ", lowered)
-    return normalized_words(_without_dates(calm)) + text[_MOST_READ:]
+    still = _without_dates(_clocks().sub(lambda m: m[0] if m.lastgroup == "took" and not took else " ", lowered))
+    if len(normalized_words(still).split()) > _FEW_WORDS or names_event(lowered):
+        kept = _clocks().sub(
+            lambda m: m[0] if (m.lastgroup == "took" and not took) or _TIME.match(m[0]) else " ", lowered
+        )
+        still = _without_dates(kept)
+    return normalized_words(still) + text[_MOST_READ:]
+
+
+def names_event(text: str) -> bool:
+    """Whether a text in lower case says that a date or a time is that of an event, and not of the page."""
+    return _OF_AN_EVENT.search(text) is not None
 
 
 def without_dates(text: str) -> str:
@@ -163,7 +217,8 @@ def is_version_or_mail(text: str) -> bool:
 
 def _without_dates(text: str) -> str:
     bare = _dates().sub(" ", text)
-    return bare if len(normalized_words(bare).split()) <= _FEW_WORDS else text
+    words = len(normalized_words(bare).split())
+    return bare if not words or (words <= _FEW_WORDS and _OF_THE_PAGE.search(text) and not names_event(text)) else text
 
 
 _DIGIT_RUNS = re.compile(r"\d+")

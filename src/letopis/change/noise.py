@@ -17,6 +17,7 @@ from typing import TypeVar
 from letopis.change.fingerprints import Fingerprint, digits_folded, is_version_or_mail, normalized_words, without_dates
 from letopis.change.profiles import ChangedRegion
 from letopis.change.sequence import opcodes
+from letopis.change.values import is_value
 from letopis.model import BlockKind
 from letopis.tuples import NamedTuple
 
@@ -47,14 +48,19 @@ def word_similarity(old: WordSet, new: WordSet) -> float:
     return 2 * sum(map(len, old.words & new.words)) / whole
 
 
+LEAST_NUMBER = 2.0
+"""Least weight of a number, a state or a "not": each turns round what is said, however short it is."""
+_NEGATIONS = frozenset(("no", "not", "ne", "nie", "nem", "non", "nej", "не", "ні", "nu", "ni", "pas"))
+
+
 def edit_weight(old: str, new: str) -> float:
-    """Weight of an edit: by the words that came, went or changed places; other numbers weigh at least two."""
+    """Weight of an edit: by the words that came, went or changed places; numbers and a "not" weigh more than a typo."""
     words_old, words_new = normalized_words(old).split(), normalized_words(new).split()
     before, after = Counter(words_old), Counter(words_new)
     gone, came = before - after, after - before
     weight = sqrt(max(_letters(gone), _letters(came)) or _letters_moved(words_old, words_new))
     number = list(filter(str.isdigit, words_old)) != list(filter(str.isdigit, words_new))
-    return max(weight, 2.0) if number else weight
+    return max(weight, LEAST_NUMBER) if number or not _NEGATIONS.isdisjoint((*gone, *came)) else weight
 
 
 def _letters_moved(old: list[str], new: list[str]) -> int:
@@ -68,17 +74,17 @@ def _letters(words: Counter[str]) -> int:
     return sum(len(word) * count for word, count in words.items())
 
 
-_MONEY = re.compile(r"[€$£¥₽%]|\b(?:eur|usd|gbp|chf|czk|kč|euros?|cents?|руб)\b", re.IGNORECASE)
 _IDENTIFIER = re.compile(r"(?=\w*\d)(?=\w*[^\W\d_])\w{6,}|\d+")
 
 
-def ticking_part(old: str, new: str) -> str:
+def ticking_part(old: str, new: str, label: str = "") -> str:
     """What alone differs between two texts of a place that never stays: a counter, a date, an identifier; or nothing.
 
-    A price is no counter, however often it changes.
+    A counter counts whole things: a fraction is a measure. A price is no counter, however often it changes; that it
+    is one may stand in the `label` before it.
     """
     if digits_folded(old) == digits_folded(new):
-        return "" if _MONEY.search(old) or _MONEY.search(new) else "counter"
+        return "" if any(map(is_value, (old, new, label[-MOST_LABEL:]))) else "counter"
     if without_dates(old) == without_dates(new):
         return "date"
     before, after = normalized_words(old).split(), normalized_words(new).split()
@@ -143,6 +149,8 @@ _PARTS = r"\d{1,4}(?:\.\d{1,4}){1,6}"
 _LABEL = re.compile(
     rf"\s*(?:(?:{_PART_NAMES})\s+{_NUMERAL}[.:)]?|{_NUMERAL}[.:)]|{_PARTS})(?:\s*[-–—])?\s+(?=\w)", re.IGNORECASE
 )
+_SURE_LABEL = re.compile(rf"\s*(?:(?:{_PART_NAMES})\s+{_NUMERAL}[.:)]|{_NUMERAL}[:)])\s+(?=\w)", re.IGNORECASE)
+"""A label and nothing else; "19.90 EUR", "12. festival", "J. Smith" and "Chapter 11 bankruptcy" only look like one."""
 _ALPHABETS = "abcdefghijklmnopqrstuvwxyz" * 8
 _LEAST_RUN, _MOST_FILLER = 4, 200
 _LOREM = "lorem ipsum dolor"
@@ -158,13 +166,24 @@ _CONSENT = re.compile(
     r"соглас\w{1,6}|принять|разрешить)\b",
     re.IGNORECASE,
 )
+_TO_READER = re.compile(
+    r"\b(?:we|our|us|you|your|i|this (?:web)?(?:site|page)|wir|unser\w{0,2}|uns|sie|ihr\w{0,2}|"
+    r"diese\w? (?:web)?(?:site|seite)|"
+    r"nous|notre|vous|votre|ce site|nosotros|nuestr\w{1,2}|usted|su|este sitio|my|náš|naš\w{1,2}|vám|váš|vaš\w{1,2}|"
+    r"tent\w (?:web|stránk)\w{0,3}|táto stránka|мы|наш\w{0,2}|вы|ваш\w{0,2})\b|"
+    r"^\W*(?:accept|allow|activate|agree|aktivieren|akzeptieren|zustimmen|accepter|acept\w{1,2}|souhlasím|"
+    r"přijmout|povolit|"
+    r"súhlasím|принять|разрешить)\b",
+    re.IGNORECASE,
+)
+"""A notice speaks to whoever reads it, or has a button; news about consent speaks of others."""
 _ADVERT_LABELS = re.compile(
     r"anzeigen?|werbung|advert(?:isement)?s?|sponsored|promoted|reklama|reklamní sdělení|inzerce|inzerát|"
     r"publicité|annonce|publicidad|anuncio|реклама"
 )
 _MOST_NOTICE = 1000
 _MOST_NOTICE_BLOCKS = 8
-_MOST_LABEL = 40
+MOST_LABEL = 40
 
 
 def heading_words(heading: str) -> str:
@@ -185,7 +204,7 @@ def is_only_decorated(old: str, new: str, said: str) -> bool:
 
 def is_advert_label(text: str) -> bool:
     """Whether a text is the label that advertisements must carry, and nothing else."""
-    return len(text) <= _MOST_LABEL and _ADVERT_LABELS.fullmatch(normalized_words(text)) is not None
+    return len(text) <= MOST_LABEL and _ADVERT_LABELS.fullmatch(normalized_words(text)) is not None
 
 
 def is_filler(text: str) -> bool:
@@ -201,7 +220,7 @@ def is_consent_notice(texts: list[str]) -> bool:
     if not 2 <= len(texts) <= _MOST_NOTICE_BLOCKS or any(len(text) > _MOST_NOTICE for text in texts):
         return False
     said = [bool(_THIRD_PARTY.search(text)) + 2 * bool(_CONSENT.search(text)) for text in texts]
-    return all(said) and 3 in said
+    return all(said) and 3 in said and any(_TO_READER.search(text) for text in texts)
 
 
 def mentions_consent(texts: Iterable[str]) -> bool:
@@ -214,6 +233,7 @@ _CONTENTS_KINDS = HEADINGS | {BlockKind.ITEM, BlockKind.CELL}
 """Kinds of block that a list of contents may be seen as: one heading and its entry have the same hash."""
 _MOST_ADVERT = 300
 _LEAST_ENTRIES = 5
+_LEAST_NUMBERED = 3  # headings with labels from which a page numbers its headings
 _MOST_WORDS_TEXT = 1 << 17  # letters of a page in which the ornaments of its title are looked for
 
 T = TypeVar("T")
@@ -318,23 +338,33 @@ class NoiseFilter:
         return frozenset(self.old.hashes) & frozenset(self.new.hashes)
 
     def _is_contents(self, state: Fingerprint, index: int) -> bool:
-        return state.kinds[index] in _CONTENTS_KINDS and heading_words(state.text(index)) in self._kept_headings
+        return state.kinds[index] in _CONTENTS_KINDS and self._named(state.text(index)) in self._kept_headings
 
     def _heading(self, state: Fingerprint, index: int) -> str:
         """The words of a heading, or of an entry that names one; nothing for other blocks."""
         kind = state.kinds[index]
-        form = heading_words(state.text(index)) if kind in _CONTENTS_KINDS else ""
+        form = self._named(state.text(index)) if kind in _CONTENTS_KINDS else ""
         return form if kind in HEADINGS or form in self._headings else ""
+
+    def _named(self, text: str) -> str:
+        """The words of a heading; what looks like its label is one where the page numbers its headings."""
+        form = heading_words(text)
+        return form if form in self._numbered else normalized_words(text)
+
+    @cached_property
+    def _numbered(self) -> frozenset[str]:
+        """The words behind the labels of headings, where a state numbers them."""
+        return _numbered_headings(self.old) | _numbered_headings(self.new)
 
     @cached_property
     def _headings(self) -> frozenset[str]:
         """The words of the newer state's headings."""
-        return _headings(self.new)
+        return frozenset(map(self._named, _headings(self.new))) - {""}
 
     @cached_property
     def _kept_headings(self) -> frozenset[str]:
         """The words of headings that both states have."""
-        return self._headings & _headings(self.old)
+        return self._headings & frozenset(map(self._named, _headings(self.old)))
 
     def _without_ornaments(self, side: ChangedBlocks) -> ChangedBlocks:
         old = next((i for i in side.old if self.old.kinds[i] is BlockKind.TITLE), None)
@@ -351,9 +381,16 @@ class NoiseFilter:
         return normalized_words(" ".join(texts)[:_MOST_WORDS_TEXT])
 
 
-def _headings(state: Fingerprint) -> frozenset[str]:
-    kinds = enumerate(state.kinds)
-    return frozenset(heading_words(state.text(i)) for i, kind in kinds if kind in HEADINGS) - {""}
+def _headings(state: Fingerprint) -> list[str]:
+    return [state.text(i) for i, kind in enumerate(state.kinds) if kind in HEADINGS]
+
+
+def _numbered_headings(state: Fingerprint) -> frozenset[str]:
+    """Words behind sure labels, and behind all where many differ: one number, or many before the same, are news."""
+    labelled = [text for text in _headings(state) if _LABEL.match(text)]
+    forms = Counter(map(heading_words, labelled))
+    once = frozenset(form for form, times in forms.items() if form and times == 1)
+    return once if len(once) >= _LEAST_NUMBERED else once & set(map(heading_words, filter(_SURE_LABEL.match, labelled)))
 
 
 def _behind_labels(state: Fingerprint) -> list[str]:

@@ -14,20 +14,37 @@ from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from letopis.change.amounts import AMOUNT
+from letopis.change.fingerprints import normalized_words
+from letopis.change.values import CURRENCIES, CURRENCY_SIGNS
+
 _MOST_TEXT = 200_000
 _MOST_VALUES = 10_000
-_AMOUNT = r"\d{1,3}(?:[ \u00a0\u202f.,]\d{3})*(?:[.,]\d{1,2})?|\d+(?:[.,]\d{1,2})?"
-_CURRENCY = r"[$€£¥₹]|(?:US|CA|AU)\$|Kč|zł|kr\.?|Ft|lei|CHF|USD|EUR|GBP|CZK|PLN|HUF|SEK|NOK|DKK|JPY"
-_WRITTEN_PRICE = re.compile(rf"(?:{_CURRENCY})\s?(?:{_AMOUNT})|(?:{_AMOUNT})(?:,[-–])?\s?(?:{_CURRENCY})")
+_WORDS = frozenset(("ALL", "TOP", "TRY", "CUP", "MOP", "GEL", "MAD", "SOS", "PEN", "COP", "BAM", "LAK"))
+"""Codes of currencies that shops write for other things."""
+_CODES = "|".join([code for code in CURRENCIES.split("|") if code not in _WORDS])
+_CURRENCY = (
+    rf"(?:\b(?:US|CA|AU|NZ|HK|R))?[{CURRENCY_SIGNS}]|(?<![A-Za-z])(?:{_CODES})(?![A-Za-z])|Kčs?|Kc\b|zł|kr\b\.?|Ft\b|[Ll]ei\b|"
+    r"Fr\.|Rs\b\.?|лв\b\.?|грн\b\.?|руб\b\.?|TL\b|[元円圆圓원]"
+)
+_FIRST, _LAST = AMOUNT, AMOUNT.replace(r"\1", r"\2")
+_EVEN = r"[,.][-–—](?!\s?\d)"
+_WRITTEN_PRICE = re.compile(rf"(?:{_CURRENCY})\s?(?:{_FIRST})|(?:{_LAST})(?:{_EVEN})?\s?(?:{_CURRENCY}|{_EVEN}|:-)")
 _LONGEST_PRICE = 40
 _META_PRICES = (("product:price:amount", "product:price:currency"), ("og:price:amount", "og:price:currency"))
 _OUT_WORDS = (
-    "out of stock", "sold out", "currently unavailable", "not available", "no longer available", "notify me when",
-    "není skladem", "vyprodáno", "nedostupn", "momentálně není", "ausverkauft", "nicht vorrätig", "épuisé", "agotado",
+    "out of stock", "not in stock", "sold out", "currently unavailable", "not available", "no longer available",
+    "notify me when", "není skladem", "není na skladě", "nie je na sklade", "nie je skladom", "vyprodáno", "vypredané",
+    "nedostupn", "momentálně není", "ausverkauft", "nicht vorrätig", "nicht auf lager", "nicht lieferbar", "épuisé",
+    "rupture de stock", "agotado", "sin existencias", "esaurito", "non disponibile", "uitverkocht", "niet op voorraad",
+    "wyprzedan", "niedostępn", "brak w magazynie", "нет в наличии", "распродано", "немає в наявності", "slutsåld",
+    "ikke på lager", "ej i lager", "売り切れ", "在庫切れ", "在庫なし", "缺货", "缺貨", "售罄", "품절",
 )  # fmt: skip
 _IN_WORDS = (
-    "in stock", "add to cart", "add to basket", "buy now", "skladem", "do košíku", "vložit do košíku", "auf lager",
-    "in den warenkorb", "en stock", "ajouter au panier",
+    "in stock", "add to cart", "add to basket", "buy now", "skladem", "na skladě", "na sklade", "skladom", "do košíku",
+    "vložit do košíku", "auf lager", "lieferbar", "in den warenkorb", "en stock", "ajouter au panier", "en existencia",
+    "añadir al carrito", "disponibile", "op voorraad", "dostępny", "do koszyka", "в наличии", "в корзину",
+    "в наявності", "i lager", "på lager", "在庫あり", "有货", "有貨", "재고 있음",
 )  # fmt: skip
 _OUT_STATES = ("outofstock", "soldout", "discontinued", "backorder", "preorder")
 
@@ -80,7 +97,7 @@ def _stated_stock(page: LexborHTMLParser) -> str:
 
 
 def _written_stock(text: str) -> str:
-    lowered = text.casefold()
+    lowered = normalized_words(text)
     if any(word in lowered for word in _OUT_WORDS):
         return "out of stock"
     return "in stock" if any(word in lowered for word in _IN_WORDS) else ""

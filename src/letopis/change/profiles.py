@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from struct import pack, unpack
 
 from letopis.binary import ByteReader, append_varint, encode_varints
@@ -123,12 +124,9 @@ class HostProfile:
 
     def _drop_rare(self) -> None:
         """A block on one page, or on one of twenty, is far from boilerplate; should it rise, a count or two is lost."""
-        least, oldest = max(1.0, _RARE * self.pages), len(self._counts) - _LATEST
-        self._counts = {
-            block: count
-            for place, (block, count) in enumerate(self._counts.items())
-            if count > least or place >= oldest
-        }
+        least, older = max(1.0, _RARE * self.pages), max(0, len(self._counts) - _LATEST)
+        for block in [block for block, count in islice(self._counts.items(), older) if count <= least]:
+            del self._counts[block]
 
     def _fade(self) -> None:
         self.pages //= 2

@@ -11,7 +11,7 @@ from letopis.change.noise import MuteRules
 from letopis.change.profiles import HostProfile, PageHabits
 from letopis.config import ChangeSettings
 from letopis.model import BlockChange, Change, MutedBlock, Page
-from letopis.model.page import SAME_TEXT
+from letopis.model.page import SAME_LINKS, SAME_TEXT, TEXT_CUT
 
 PageState = Page | Fingerprint
 """A state of a page: read just now, or kept as numbers."""
@@ -49,6 +49,8 @@ def compare(
     same_text = old.text_hash == now.text_hash
     if not old.hashes and not now.hashes:
         return _without_text(new, history[0])
+    if same_text and _says_more_than_text(new, history[0]):
+        return Change(False, False, True, 1.0, reason="other bytes beside the text that is read")
     if settings.count == "paragraphs-50":
         return _by_paragraphs(new, history[0], same_text, settings.known)
     if same_text:
@@ -125,8 +127,19 @@ def _without_text(new: PageState, old: PageState) -> Change:
     """No readable text on either side: the bytes decide, for a page of links its targets."""
     if isinstance(new, Page) and isinstance(old, Page) and (new.links or old.links):
         same = {link.target for link in new.links} == {link.target for link in old.links}
-        return Change(False, same, not same, 0.0 if same else 1.0, reason="same links" if same else "other links")
+        return Change(False, same, not same, 0.0 if same else 1.0, reason=SAME_LINKS if same else "other links")
     return Change(False, False, True, 1.0, reason="other bytes without text")
+
+
+_PICTURED = ("image/", "audio/", "video/")
+
+
+def _says_more_than_text(*states: PageState) -> bool:
+    """Whether the text is not what a document is, as with pictures, or the end of it was left unread."""
+    return any(
+        isinstance(state, Page) and (state.content_type.startswith(_PICTURED) or TEXT_CUT in state.warnings)
+        for state in states
+    )
 
 
 def _by_paragraphs(new: PageState, old: PageState, same_text: bool, known_from: float) -> Change:

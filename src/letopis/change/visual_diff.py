@@ -60,9 +60,7 @@ FIRST_CHANGE = "letopis-first-change"
 _STYLE = """
 ins.letopis{background:#c8f0c8;color:#062;text-decoration:underline}
 del.letopis{background:#fbd0d0;color:#600;text-decoration:line-through}
-@media (prefers-color-scheme:dark){
-ins.letopis{background:#0b3d17;color:#b6f2c2}
-del.letopis{background:#4d1216;color:#ffc9c9}}
+del.letopis+ins.letopis{margin-left:.25em}
 @media print{ins.letopis{background:none}del.letopis{background:none}}
 """
 

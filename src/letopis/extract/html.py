@@ -32,6 +32,7 @@ from letopis.extract.html_links import ELEMENT_METHODS, ElementMethod, LinkColle
 from letopis.extract.metadata import says_little
 from letopis.extract.pages import MAX_BLOCKS, MAX_LINKS, MAX_TEXT, PageDraft, Source, charset_of, has_odd_blank
 from letopis.model import Block, BlockKind, Link, LinkType
+from letopis.model.page import TEXT_CUT
 
 _LINK_TAGS = frozenset((ANCHOR, AREA))
 _SKIM_ACTIONS = (ElementAction.LINK, ElementAction.META, ElementAction.FRAME)
@@ -156,10 +157,10 @@ def read_html(source: Source, draft: PageDraft) -> None:
         return
     if source.mode == "full":
         _read_full(tree, root, draft)
-        if b"<template" in body and says_little(draft.blocks):
+        if says_little(draft.blocks) and b"<template" in body:
             _read_templates(body, source, draft)
         return
-    _read_basic(body, tree, root, draft)
+    _read_basic(tree, root, draft)
 
 
 def with_open_templates(body: bytes) -> bytes:
@@ -219,21 +220,15 @@ def _read_full(tree: LexborHTMLParser, root: LexborNode, draft: PageDraft) -> No
     walk.settle()
 
 
-def _may_show(body: bytes) -> bool:
-    """Whether an attribute of a page may name what it shows: a picture behind an element, or one in its style."""
-    # What the style says may be written with references to characters: those of the bracket, and numbers.
-    return b"url(" in body or b"&#" in body or b"&lpar" in body or b"background" in body.lower()
-
-
-def _read_basic(body: bytes, tree: LexborHTMLParser, root: LexborNode, draft: PageDraft) -> None:
-    """Title and links. The parser is asked to choose only what the page may have, as every choice costs a walk."""
+def _read_basic(tree: LexborHTMLParser, root: LexborNode, draft: PageDraft) -> None:
+    """Title and links. The parser chooses what attributes show: to look through the bytes for them takes far longer."""
     nodes = [(tag, node) for node in root.traverse() if (tag := node.tag_id) in _BASIC_TAGS]
     finder = LinkCollector(draft, alts=False, base=_base_element(nodes))
     for tag, node in nodes:
         if tag != BASE:
             ELEMENT_METHODS[tag](finder, node, node.attributes)
-    if _may_show(body):
-        marked = {node.mem_id: node.attributes for node in tree.css(_SHOWN_SELECTOR)}.values()
+    if shown := tree.css(_SHOWN_SELECTOR):
+        marked = {node.mem_id: node.attributes for node in shown}.values()
         finder.styled([style for one in marked if "url(" in (style := one.get("style") or "")])
         finder.backgrounds([one["background"] or "" for one in marked if "background" in one][:MAX_LINKS])
     finder.settle_basic()
@@ -322,12 +317,14 @@ class _Walk(LinkCollector):
             return
         for part in text.split(_PART) if _PART in text else (text,):
             # As `fold_whitespace`, without the call: pages have hundreds of blocks.
-            said = " ".join(part.split()) if "  " in part or has_odd_blank(part) else part.strip(" ")
+            said = part.strip()
+            if "  " in said or has_odd_blank(said):
+                said = " ".join(said.split())
             if not said:
                 continue
             self._room -= len(said)
             if self._room < 0 or len(self._blocks) >= MAX_BLOCKS:
-                self._draft.warn("the text is longer than what is kept; the rest was left out")
+                self._draft.warn(TEXT_CUT)
                 return
             if number in self._framed:
                 self._draft.frame.add(len(self._blocks))

@@ -122,10 +122,11 @@ class LinkCollector:
         if len(text) > MAX_FIELD:
             text = text[:MAX_FIELD]
         # As `fold_whitespace`, without the call: pages have hundreds of links.
+        if _JOINT in text:
+            text = _spaced_text(node)
+        text = text.strip()
         if "  " in text or not text.isprintable():
-            text = " ".join((_spaced_text(node) if _JOINT in text else text).split())
-        else:
-            text = text.strip(" ")
+            text = " ".join(text.split())
         self.anchor = text
         target = self.join(href)
         if target is None or len(self._links) > MAX_LINKS:

@@ -99,7 +99,7 @@ def main_content(page: Page, body: bytes, headers: Headers, form: ContentForm) -
         return whole
     decoded, _ = Source(body, page.url, page.content_type, headers).utf8()
     found = _main_blocks(decoded, page.url, form)
-    if b"<template" in decoded and says_little([Block(block.kind, block.text) for block in found]):
+    if says_little([Block(block.kind, block.text) for block in found]) and b"<template" in decoded:
         found = _main_blocks(with_open_templates(decoded), page.url, form)
     return found if _length(found) >= _LEAST_FOUND * _length(whole) else whole
 

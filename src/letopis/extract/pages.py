@@ -15,6 +15,7 @@ from typing import Any, Literal
 from letopis.extract.charsets import DecodedText, decode
 from letopis.lazy import etree
 from letopis.model import Block, BlockKind, Headers, Link, LinkType, Page, header, rfc3339
+from letopis.model.page import TEXT_CUT
 from letopis.urls import join
 
 Mode = Literal["skim", "basic", "full"]
@@ -109,7 +110,7 @@ class PageDraft:
         if not folded:
             return
         if len(folded) > self._room or len(self.blocks) >= MAX_BLOCKS:
-            self.warn("the text is longer than what is kept; the rest was left out")
+            self.warn(TEXT_CUT)
             return
         self._room -= len(folded)
         self.blocks.append(Block(kind, folded))
@@ -178,7 +179,8 @@ class PageDraft:
 
 def fold_whitespace(text: str) -> str:
     """Text with each run of white space as one blank, none at the ends."""
-    return " ".join(text.split()) if "  " in text or has_odd_blank(text) else text.strip(" ")
+    text = text.strip()  # first, since most of what is not folded stands at the ends
+    return " ".join(text.split()) if "  " in text or has_odd_blank(text) else text
 
 
 def has_odd_blank(text: str) -> bool:

@@ -72,27 +72,40 @@ def read_json(source: Source, draft: PageDraft) -> None:
     data = json.loads(decoded.text)
     if isinstance(data, dict):
         draft.head(title=next((data[key] for key in _TITLE_KEYS if isinstance(data.get(key), str)), ""))
-    for text in _strings(data):
+    for text in _values(data):
         found = URL_IN_TEXT.fullmatch(text)
         if found:
             draft.link(text, LinkType.A)
-        elif source.mode == "full" and any(char.isalpha() for char in text):
+        elif source.mode == "full":
             draft.block(BlockKind.PARAGRAPH, text)
 
 
-def _strings(data: object) -> Iterator[str]:
-    """All strings that are values, in document order, whatever the nesting."""
-    waiting: list[object] = [data]
+def _values(data: object) -> Iterator[str]:
+    """All values in document order, whatever the nesting: words as they are, other values behind their names."""
+    waiting: list[tuple[str, object]] = [("", data)]
     for _ in range(_MOST_VALUES):
         if not waiting:
             return
-        value = waiting.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, dict):
-            waiting.extend(reversed(list(value.values())))
+        name, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend(reversed(value.items()))
         elif isinstance(value, list):
-            waiting.extend(reversed(value))
+            waiting.extend((name, part) for part in reversed(_runs(value)))
+        elif isinstance(value, str) and any(char.isalpha() for char in value):
+            yield value
+        elif value not in ("", None):
+            said = value if isinstance(value, str) else json.dumps(value)
+            yield f"{name}: {said}" if name else said
+
+
+_RUN = 32
+
+
+def _runs(values: list[object]) -> list[object]:
+    """The parts of a list, its numbers so many at a time: tables of data would be a block a number otherwise."""
+    if len(values) <= _RUN or not all(isinstance(value, int | float) for value in values):
+        return values
+    return [" ".join(map(json.dumps, values[at : at + _RUN])) for at in range(0, len(values), _RUN)]
 
 
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}

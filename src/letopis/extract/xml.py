@@ -148,3 +148,7 @@ def _read_element(element: etree._Element, source: Source, draft: PageDraft) -> 
         ref = element.get(name)
         if ref:
             draft.link(ref, kind)
+    if source.mode == "full" and source.content_type != "image/svg+xml":
+        for field, value in element.attrib.items():
+            if field not in _LINK_ATTRIBUTES and not str(field).startswith("{"):
+                draft.block(BlockKind.PARAGRAPH, f"{field!s}: {value!s}")

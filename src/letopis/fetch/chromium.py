@@ -21,7 +21,7 @@ _FLAGS = (
     "--headless", "--no-startup-window", "--block-new-web-contents", "--hide-scrollbars", "--mute-audio",
     "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4"
     ",mainFrameClipsContent=false",
-    "--force-color-profile=srgb", "--enable-features=CDPScreenshotNewSurface",
+    "--force-color-profile=srgb", "--enable-features=CDPScreenshotNewSurface,NetworkServiceInProcess2",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--disable-gpu", "--disable-quic",
     "--disable-checker-imaging", "--no-first-run", "--disable-background-networking", "--disable-component-update",
@@ -37,8 +37,9 @@ _FLAGS = (
 """With `_NOWHERE` no name and no address leads anywhere from inside the browser; it asks for nothing of its own.
 
 The two names of the rule about WebRTC are those of Chromium and of the one without a window, which knows no other.
-No picture of a page is taken before the images in it are decoded. Pages are painted beyond their window, so that a
-picture of the whole page needs no other window, for which Chromium would lay out the page twice and tell it so.
+Nothing comes from the network, so it has no process of its own. No picture of a page is taken before the images in it
+are decoded. Pages are painted beyond their window, so that a picture of the whole page needs no other window, for
+which Chromium would lay out the page twice and tell it so.
 """
 _WITHOUT = (
     # The suggestions below an address bar that nobody sees are pages of their own, dearer than most pages of the web.

@@ -271,7 +271,7 @@ class Client:
         if is_transient(response, self._settings):
             response = await self._tried_again(hop, response, exchange)
         if not (request.follow and redirect_location(response)):
-            return response if response.url == request.url else response._replace(url=request.url)
+            return _as_asked(response if response.url == request.url else response._replace(url=request.url), hop)
         return await self._follow(request, hop, response, exchange)
 
     def _first_hop(self, request: Request) -> Request | Failure:
@@ -334,7 +334,26 @@ class Client:
             response = await self._tried_again(timely, await self._transport.send(timely), exchange)
         started = exchange.deadline - request.limits.total_seconds
         whole = response._replace(url=request.url, hops=tuple(hops), seconds=time.monotonic() - started)
-        return _with_costs(whole, spent)
+        return _with_costs(_as_asked(whole, hop), spent)
+
+
+def _as_asked(response: Response, hop: Request) -> Response:
+    """The answer, as a failure where it answers what was not asked: nobody can say which document it stands for."""
+    if response.failure is not None or not (response.status == 206 or 300 <= response.status < 400):
+        return response
+    asked = {name.lower() for name, _ in hop.headers}
+    if response.status == 304:
+        wrong = (
+            "" if asked & _CONDITIONAL else "the server says that nothing changed since a version that was not named"
+        )
+    elif response.status == 206:
+        wrong = "" if "range" in asked else "the server sent a part of the document, though all of it was asked for"
+    else:
+        wrong = "" if response.header("location") else "the server answered with a redirect that names no address"
+    if not wrong:
+        return response
+    kind = FailureKind.PROTOCOL if response.status in (206, 304) else FailureKind.BAD_REDIRECT
+    return response._replace(failure=Failure(kind, f"{wrong} (status {response.status})"))
 
 
 def sendable_url(url: str) -> str:

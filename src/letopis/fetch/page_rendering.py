@@ -20,6 +20,7 @@ from letopis.fetch.browser_tab import BrowserTab, TabView
 from letopis.fetch.chromium import Chromium
 from letopis.fetch.devtools import DevtoolsError, DevtoolsSession
 from letopis.fetch.page_pictures import take_screenshot
+from letopis.fetch.page_scrolling import JUMP, SCROLL, may_wait_for_readers
 from letopis.fetch.page_steps import PageStep
 from letopis.model.web import Failure, FailureKind, Headers, LoadedPage, Request, Response
 
@@ -51,6 +52,7 @@ _KINDS = {
 
 Scripts of workers come without a kind, as some data does.
 """
+_NO_TEXTS = frozenset({"Image", "Font", "Media"})
 _READ_PAGE = """((most, longest) => {
   const kind = document.doctype ? new XMLSerializer().serializeToString(document.doctype) : "";
   const page = kind + (document.documentElement ? document.documentElement.outerHTML : "");
@@ -61,13 +63,6 @@ _READ_PAGE = """((most, longest) => {
 _ICONS = """[...document.querySelectorAll("link[rel~=icon i][href]")].slice(0, 8)
   .forEach((link) => { new Image().src = link.href; });"""
 """A window would show them; a browser without one does not ask for them."""
-SCROLL = """(async () => {
-  const step = Math.max(200, innerHeight), pause = () => new Promise(done => setTimeout(done, 50));
-  for (let at = step, n = 0; at < document.documentElement.scrollHeight && n < 60; at += step, n++) {
-    scrollTo(0, at); await pause();
-  }
-  scrollTo(0, 0);
-})()"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +88,7 @@ class PageRenderer:
         self._begun = False
         self._requests = 0
         self._refused = 0
+        self._waits_for_readers = bool(job.steps) or may_wait_for_readers(job.response.body)
         self._warnings: list[str] = []
 
     async def run(self, chromium: Chromium) -> Response:
@@ -161,11 +157,14 @@ class PageRenderer:
             await self._wait_for_quiet(tab)
 
     async def _scroll(self, tab: BrowserTab) -> None:
-        """Down to the end and up again: readers come by everything, and so does what loads only then."""
+        """Down to the end and up again: readers come by everything, and so does what loads only then.
+
+        A page in which nothing can wait for them is not drawn at each place on the way, which is dear.
+        """
         before = self._requests
         with contextlib.suppress(DevtoolsError, TimeoutError):
             async with asyncio.timeout(min(self._settings.quiet, self._seconds())):
-                await tab.evaluate(_ICONS + SCROLL)
+                await tab.evaluate(_ICONS + (SCROLL if self._waits_for_readers else JUMP))
         if self._requests > before:
             await self._wait_for_quiet(tab)
 
@@ -264,6 +263,8 @@ class PageRenderer:
         async with self._at_once:
             response = await self._job.ask(request)
         self._left -= len(response.body)
+        if not self._waits_for_readers and asked["resourceType"] not in _NO_TEXTS:
+            self._waits_for_readers = may_wait_for_readers(response.body)
         return response
 
     def _request(self, asked: dict[str, Any], name: str) -> Request | None:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from letopis.archive import Archive
 from letopis.archive.index_facts import VersionLog
 from letopis.index.query_language import QueryClause
-from letopis.index.word_snapshot import QueryBuilder, WordSnapshot, best_documents
+from letopis.index.word_queries import QueryBuilder
+from letopis.index.word_snapshot import WordSnapshot, best_documents
 from letopis.lazy import FieldType, Occur, Query, lazy, tantivy
 from letopis.tuples import NamedTuple
 
@@ -170,6 +171,7 @@ class _AnchorVocabulary:
 
     phrases: tuple[str, tuple[str, ...]] = ("exact", ("",))
     any_start = ""
+    older = ""
 
     def __init__(self, snapshot: WordSnapshot, schema: Any) -> None:
         self.schema = schema
@@ -178,6 +180,7 @@ class _AnchorVocabulary:
         self.forms_of = snapshot.forms_of
         self.further_bases = snapshot.further_bases
         self.further_forms = snapshot.further_forms
+        self.having = snapshot.having
 
     def places_of(self, word: str) -> tuple[str, ...]:
         """Texts of links are blocks of one kind."""

@@ -76,9 +76,9 @@ class StoredPage(NamedTuple):
     language: str
     text: str
 
-    def pack(self) -> bytes:
-        """The bytes of the stored field."""
-        return "\n".join(self).encode("utf-8", "replace")
+    def pack(self) -> str:
+        """The text of the stored field."""
+        return "\n".join(self)
 
     def blocks(self) -> Iterator[Block]:
         """The blocks in document order."""
@@ -88,6 +88,19 @@ class StoredPage(NamedTuple):
 def unpack_stored_page(data: bytes) -> StoredPage:
     """The inverse of `StoredPage.pack`."""
     return StoredPage(*data.decode("utf-8", "replace").split("\n", 3))
+
+
+def pack_older_page(page: str, links: list[str]) -> str:
+    """What is kept of an older version: its page, before it how many texts of links it has, and these, a line each."""
+    return "\n".join([str(len(links)), *links, page])
+
+
+def unpack_older_page(text: str) -> tuple[StoredPage, list[str]]:
+    """The page and the texts of its links."""
+    count, _, rest = text.partition("\n")
+    links = int(count)
+    parts = rest.split("\n", links + 3)
+    return StoredPage(*parts[links:]), parts[:links]
 
 
 def stored_lines(page: Page) -> list[tuple[Block, str]]:
@@ -115,6 +128,45 @@ def _link_titles(page: Page) -> list[str]:
 def one_line(text: str) -> str:
     """Settled text without line ends, which separate blocks."""
     return nfc(text if "\n" not in text else text.replace("\n", " "))
+
+
+class WordsTogether(NamedTuple):
+    """Words that stand together in one block, of one of some kinds where any are named."""
+
+    words: tuple[str, ...]
+    pattern: re.Pattern[str]
+    letters: str
+    links: bool
+
+    @classmethod
+    def of(cls, words: tuple[str, ...], prefix: bool, kinds: tuple[str, ...]) -> WordsTogether:
+        """The words of a phrase, of which the last may go on where it is a `prefix`."""
+        letters = "".join(KIND_LETTERS[BlockKind(kind)] for kind in kinds)
+        return cls(words, re.compile(_together(words, prefix)), letters, BlockKind.LINK in kinds)
+
+    def stands_in(self, page: StoredPage, links: list[str]) -> bool:
+        """Whether a page has them so; texts of links stand in other blocks, too, and count for their kind alone."""
+        text = lowered(page.text)
+        if self.pattern.search(text) and any(
+            self.pattern.search(line, LINE_LEAD)
+            for line in text.split("\n")
+            if not self.letters or line[:1] in self.letters
+        ):
+            return True
+        return self.links and any(map(self.pattern.search, links))
+
+
+def _together(words: tuple[str, ...], prefix: bool) -> str:
+    """A regular expression of words with no other word between or around them."""
+    inside, outside = f"[^\\W{_CJK}]", f"[^\\w{_CJK}]"
+    found = [word + (f"{inside}*" if len(word) == MAX_WORD_LENGTH else "") for word in map(re.escape, words)]
+    if not is_cjk(words[0]):
+        # What stands before is looked at last: a pattern that begins with letters is searched for several times faster.
+        found[0] += "" if len(words[0]) == MAX_WORD_LENGTH else f"(?<!{inside}{found[0]})"
+    text = found[0]
+    for before, word, part in zip(words, words[1:], found[1:], strict=False):
+        text += f"{outside}{'*' if is_cjk(before) or is_cjk(word) else '+'}{part}"
+    return text if prefix or is_cjk(words[-1]) else f"{text}(?!{inside})"
 
 
 _HEAD_LETTERS = frozenset("tkd")

@@ -14,8 +14,9 @@ from letopis.index.page_text import snippet, text_runs
 from letopis.index.query_language import WordQuery
 from letopis.index.search_ranking import PageWeight, ScoreParts, SearchHit, freshness, learned_weight
 from letopis.index.word_index import WordIndex
+from letopis.index.word_queries import AnchorScores, QueryBuilder, has_single_clause
 from letopis.index.word_runs import OPEN_END
-from letopis.index.word_snapshot import AnchorScores, QueryBuilder, WordSnapshot, has_single_clause
+from letopis.index.word_snapshot import WordSnapshot
 from letopis.model import from_millis, to_millis
 from letopis.tuples import NamedTuple
 
@@ -209,7 +210,7 @@ def search(
     """
     rank = rank or learned_weight(index.archive)
     snapshot = index.snapshot()
-    matcher = QueryBuilder(snapshot)
+    matcher = QueryBuilder(snapshot, question)
     called = anchor_matches(index, snapshot, question)
     weigher = _Weigher(snapshot, *_moment_and_bound(index, question), rank)
     wanted = offset + limit
@@ -341,7 +342,7 @@ def _best_of_page(snapshot: WordSnapshot, found: list[_Candidate]) -> list[_Cand
 def count_results(index: WordIndex, question: WordQuery) -> int:
     """How many pages fit; of those with several versions in a span of time each counts once."""
     snapshot = index.snapshot()
-    query = QueryBuilder(snapshot).query(question, named=anchor_matches(index, snapshot, question).weights())
+    query = QueryBuilder(snapshot, question).query(question, named=anchor_matches(index, snapshot, question).weights())
     if question.spans:
         return len(set(snapshot.numbers("resource", snapshot.every(query))))
     return int(snapshot.searcher.search(query, 1, count=True).count)
@@ -351,7 +352,7 @@ def search_facets(index: WordIndex, question: WordQuery, most: int = 20) -> list
     """Which sites, languages and types the answer has, the most frequent first."""
     snapshot = index.snapshot()
     asked = {name: {"terms": {"field": name, "size": most}} for name in FACET_FIELDS}
-    query = QueryBuilder(snapshot).query(question, named=anchor_matches(index, snapshot, question).weights())
+    query = QueryBuilder(snapshot, question).query(question, named=anchor_matches(index, snapshot, question).weights())
     answer = snapshot.searcher.aggregate(query, asked)
     found = [
         SearchFacet(name, str(bucket["key"]), int(bucket["doc_count"]))

@@ -254,10 +254,14 @@ class OutlineRow(NamedTuple):
 
 
 class MapOutline(NamedTuple):
-    """Pages in the order in which a reader goes through the map, and how many the whole map has."""
+    """Pages in the order in which a reader goes through the map, how many the whole map has, how many of those are
+    other files, and how many pages for people are missing from it.
+    """
 
     rows: list[OutlineRow]
     total: int
+    files: int
+    unreached: int
 
 
 def map_outline(found: SiteMap, most: int) -> MapOutline:
@@ -271,7 +275,8 @@ def map_outline(found: SiteMap, most: int) -> MapOutline:
     for node in walk_tree(upper):
         at, page = place[node.page], map_page(moment, node.page, int(pictures[node.page]))
         rows.append(OutlineRow(node.page, page, node.depth, int(below[at]), int(weights[at])))
-    return MapOutline(rows, len(tree.pages))
+    known, unreached = document_pages(moment, moment.graph.of_site(found.site)), len(found.unreached())
+    return MapOutline(rows, len(tree.pages), len(tree.pages) - (len(known) - unreached), unreached)
 
 
 def _totals_below(found: SiteMap, most: int) -> tuple[Ints, Ints]:

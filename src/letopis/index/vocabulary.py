@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import product
 from typing import Any, Protocol
 
 from letopis.index.page_text import WORD, StoredPage, is_cjk, lowered, nfc
@@ -39,7 +40,7 @@ class WordSource(Protocol):
         """What is kept of a document."""
 
     def places_of(self, word: str) -> tuple[str, ...]:
-        """A word as it stands: a term of `placed` for each kind of block that has it."""
+        """A word as it stands: a term of `placed` or `stood` for each kind of block that has it."""
 
 
 class KnownWord(NamedTuple):
@@ -86,12 +87,12 @@ def accent_variants(source: WordSource, word: str) -> tuple[str, ...]:
     if pattern == word or is_cjk(word):
         return ()
     same = re.compile(rf"(?<!\w){pattern}(?!\w)")
-    alike = Query.const_score_query(Query.regex_query(source.schema, "placed", ANY_START + pattern), 1.0)
+    alike = Query.const_score_query(_anywhere(Query.regex_query, source, ANY_START + pattern), 1.0)
     found = [word]
     while len(found) <= MAX_VARIANTS:
         # Pages with what is known already are passed over: the next one has a word that is new.
         places = [place for other in found for place in source.places_of(other)]
-        known = Query.term_set_query(source.schema, "placed", places)
+        known = _anywhere(Query.term_set_query, source, places)
         hits = source.hits(Query.boolean_query([(Occur.Must, alike), (Occur.MustNot, known)]), 1)
         new = set(same.findall(lowered(source.stored(hits[0][1]).text))).difference(found) if hits else set()
         if not new:
@@ -105,7 +106,7 @@ def corrections(source: WordSource, word: str) -> list[KnownWord]:
     if len(word) < _SHORTEST_TYPO or not word.isalpha():
         return []
     for distance in (1, 2) if len(word) >= _SHORTEST_TWO_TYPOS else (1,):
-        starts = (Query.fuzzy_term_query(source.schema, "placed", start + word, distance) for start in PHRASE_STARTS)
+        starts = (_anywhere(Query.fuzzy_term_query, source, start + word, distance) for start in PHRASE_STARTS)
         query = Query.boolean_query([(Occur.Should, query) for query in starts])
         near = {other for other in _words(source, query) if 0 < edit_distance(word, other, distance) <= distance}
         if near:
@@ -138,12 +139,21 @@ def completions(source: WordSource, beginning: str, limit: int) -> list[KnownWor
         return []
     pattern = accent_pattern(beginning)
     begins = re.compile(pattern)
-    query = Query.regex_query(source.schema, "placed", f"{ANY_START}{pattern}.*")
+    query = _anywhere(Query.regex_query, source, f"{ANY_START}{pattern}.*")
     found = {word for word in _words(source, query) if begins.match(word)}
-    for start in PHRASE_STARTS if len(beginning) > 2 else ():
-        strict = source.searcher.terms_with_prefix("placed", start + beginning, limit=limit)
+    for field, start in product(_FIELDS, PHRASE_STARTS if len(beginning) > 2 else ()):
+        strict = source.searcher.terms_with_prefix(field, start + beginning, limit=limit)
         found.update(term.removeprefix(start) for term, _ in strict)
     return _by_frequency(source, found)[:limit]
+
+
+_FIELDS = ("placed", "stood")
+"""Where words stand as they are: of newest versions, and of older ones."""
+
+
+def _anywhere(make: Callable[..., Any], source: WordSource, *asked: Any) -> Any:
+    """The same question of both fields."""
+    return Query.boolean_query([(Occur.Should, make(source.schema, field, *asked)) for field in _FIELDS])
 
 
 def _words(source: WordSource, query: Any) -> Iterator[str]:
@@ -159,8 +169,8 @@ def _by_frequency(source: WordSource, words: set[str]) -> list[KnownWord]:
 def _versions(source: WordSource, word: str) -> int:
     places = source.places_of(word)
     if len(places) < 2:
-        return sum(int(source.searcher.doc_freq("placed", place)) for place in places)
-    return int(source.searcher.search(Query.term_set_query(source.schema, "placed", list(places)), 1).count)
+        return sum(int(source.searcher.doc_freq(field, place)) for field in _FIELDS for place in places)
+    return int(source.searcher.search(_anywhere(Query.term_set_query, source, list(places)), 1).count)
 
 
 def edit_distance(first: str, second: str, most: int) -> int:

@@ -14,7 +14,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
@@ -24,8 +24,9 @@ from letopis.index.page_text import FRAME, LINE_LEAD, MAX_WORD_LENGTH, WORD, Sto
 from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
 from letopis.index.word_documents import STATE_NOW
 from letopis.index.word_index import WordIndex
+from letopis.index.word_queries import QueryBuilder
 from letopis.index.word_runs import OPEN_END
-from letopis.index.word_snapshot import QueryBuilder, WordSnapshot
+from letopis.index.word_snapshot import WordSnapshot
 from letopis.lazy import Occur, Order, Query
 from letopis.model import from_millis
 from letopis.tuples import NamedTuple
@@ -102,9 +103,8 @@ def nearby_words(
     if len(words) != 1 or distance < 1:
         raise UsageError("give one word, and a distance of at least 1")
     snapshot = index.snapshot()
-    matcher = QueryBuilder(snapshot)
-    term = QueryTerm((words[0],))
-    asked = replace(question or WordQuery(), clauses=(QueryClause((term,)),))
+    asked = replace(question or WordQuery(), clauses=(QueryClause((QueryTerm((words[0],)),)),))
+    matcher = QueryBuilder(snapshot, asked)
     targets = frozenset(snapshot.bases_of(words[0]))
     forms = frozenset({words[0], *(form for base in targets for form in snapshot.forms_of(base))})
     sums: defaultdict[str, float] = defaultdict(float)
@@ -169,6 +169,8 @@ class PhraseHistory:
     versions: int
 
 
+_EVER = datetime(9999, 1, 1, tzinfo=UTC)
+"""The end of a span of time that leaves nothing out."""
 _PHRASE_WORDS = 60
 """Words of a paragraph by which it is looked for."""
 
@@ -179,8 +181,9 @@ def phrase_history(index: WordIndex, phrase: str, *sites: str) -> PhraseHistory:
     if not words:
         raise UsageError("a phrase needs at least one word")
     snapshot = index.snapshot()
-    query = QueryBuilder(snapshot).term(QueryTerm(words, exact=True))
     hosts = [site_of(name) for name in sites]
+    everything = WordQuery(limits=tuple(FieldFilter("site", name) for name in hosts), until=_EVER)
+    query = QueryBuilder(snapshot, everything).term(QueryTerm(words, exact=True))
     if hosts:
         query = _both(query, Query.term_set_query(snapshot.schema, "site", hosts))
     addresses = snapshot.every(query)
@@ -264,7 +267,7 @@ def site_categories(
     """The category tree of a site as of a moment, largest first; NotFound when it has no pages with words."""
     snapshot = index.snapshot()
     question = WordQuery(limits=(FieldFilter("site", site_of(site)),), at=at)
-    pages = sorted(_stored_pages(snapshot, QueryBuilder(snapshot).query(question), progress))
+    pages = sorted(_stored_pages(snapshot, QueryBuilder(snapshot, question).query(question), progress))
     weights = _keyword_weights(index, pages)
     if not weights:
         raise NotFound(f"no page of {site_of(site)} had words then; crawl it first, or ask for another date")

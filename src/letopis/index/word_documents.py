@@ -4,11 +4,14 @@ One document stands for a run of versions with the same words. Text fields hold 
 all cutting and all finding of base forms happens before.
 
     base       base forms, with frequencies: what plain words of a query are matched with
-    placed     `kind=word`, with positions: words as they stand, in all their forms; phrases, prefixes, kinds of blocks
+    placed     `kind=word`, with positions: words of newest versions as they stand, in all their forms; phrases,
+               prefixes, kinds of blocks
+    stood      the same words of older versions, without positions: phrases are looked for in their texts
     forms      `>form=base` and `<base=form`: the dictionary in both directions, in documents of its own
-    page       stored: URL, title and language, then one line a block
+    page       stored: URL, title and language, then one line a block; of older versions as `old_texts` says
 
-`id`, `number` and `newest` are those of the last version of the run, `first` and `time` of the first.
+`id`, `number` and `newest` are those of the last version of the run, `first` and `time` of the first. `whole` is the
+id of the document by whose text an older one is told.
 """
 
 from __future__ import annotations
@@ -25,14 +28,15 @@ from letopis.archive.index_facts import WordRow, title_only_pages, word_forms
 from letopis.config import SearchSettings
 from letopis.errors import LetopisError
 from letopis.index.base_forms import BaseForms
-from letopis.index.page_text import StoredPage, one_line, split_words, stored_lines
+from letopis.index.old_texts import KeptText, OldTextWriter
+from letopis.index.page_text import StoredPage, one_line, pack_older_page, split_words, stored_lines
 from letopis.index.word_runs import OPEN_END, Content, VersionRun
 from letopis.lazy import tantivy
 from letopis.model import BlockKind, LinkType, Page, Version
 from letopis.tuples import NamedTuple
 from letopis.urls import host
 
-WORDS_FORMAT = 3
+WORDS_FORMAT = 4
 STATE_NOW, STATE_OLD, STATE_MARK, STATE_FORMS = "now", "old", "mark", "forms"
 
 
@@ -65,7 +69,7 @@ def word_schema() -> Any:
     builder = tantivy.SchemaBuilder()
     for name in ("id", "resource"):
         builder.add_integer_field(name, fast=True, indexed=True)
-    for name in ("first", "number", "time", "newest", "until"):
+    for name in ("first", "number", "time", "newest", "until", "whole"):
         builder.add_integer_field(name, fast=True, indexed=False)
     for name in ("site", "language", "type"):
         builder.add_text_field(name, fast=True, tokenizer_name="raw", index_option="basic")
@@ -76,7 +80,7 @@ def word_schema() -> Any:
     return builder.build()
 
 
-_WORD_FIELDS = {"base": "freq", "placed": "position", "forms": "basic"}
+_WORD_FIELDS = {"base": "freq", "placed": "position", "stood": "basic", "forms": "basic"}
 HIDDEN = "hidden"
 """The kind, beside `link`, of what stands in no other block: what a link says when the mouse rests on it."""
 PHRASE_STARTS = tuple(f"{kind}=" for kind in (*BlockKind, HIDDEN) if kind != BlockKind.LINK)
@@ -107,16 +111,21 @@ def document_content(url: str, page: Page, bases: Mapping[str, str]) -> Content:
         "language": page.language,
         "type": page.content_type,
         "page": stored.pack(),
+        "links": list(dict.fromkeys(" ".join(words) for words in links if len(words) > 1)),
         **_word_fields(blocks, links, bases),
     }
 
 
-def run_document(schema: Any, run: VersionRun, content: Content) -> Any:
+def run_document(schema: Any, run: VersionRun, content: Content, texts: OldTextWriter) -> Any:
     """The document that stands for a run; what its words teach about forms is kept once, elsewhere."""
-    state = STATE_NOW if run.last.until is None else STATE_OLD
-    fields = {**run.numbers._asdict(), "resource": run.last.resource, "state": state, **content}
-    del fields["forms"]
-    return tantivy.Document.from_dict(fields, schema)
+    last, page = run.last, content["page"]
+    fields = {**content, **run.numbers._asdict(), "resource": last.resource, "state": STATE_NOW}
+    kept = KeptText(last.id, page.encode("utf-8", "replace"))
+    if last.until is not None:
+        fields |= {"state": STATE_OLD, "stood": fields.pop("placed")}
+        kept = texts.keep(last.resource, last.number, last.id, pack_older_page(page, content["links"]))
+    del fields["forms"], fields["links"]
+    return tantivy.Document.from_dict({**fields, "whole": kept.whole, "page": kept.data}, schema)
 
 
 def _word_fields(
@@ -167,7 +176,7 @@ _FORMS_ID = -1
 
 
 def _timeless_document(schema: Any, fields: dict[str, Any]) -> Any:
-    never = {"resource": 0, "first": 0, "time": OPEN_END, "newest": OPEN_END, "until": 0}
+    never = {"resource": 0, "first": 0, "time": OPEN_END, "newest": OPEN_END, "until": 0, "whole": 0}
     return tantivy.Document.from_dict({**never, "site": "", "language": "", "type": "", **fields}, schema)
 
 

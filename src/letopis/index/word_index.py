@@ -12,10 +12,11 @@ import fcntl
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 from letopis.archive import Archive
@@ -26,6 +27,7 @@ from letopis.errors import LetopisError, NotReady, SettingError, UsageError
 from letopis.index.anchor_index import AnchorIndex, AnchorReader
 from letopis.index.base_forms import BaseForms
 from letopis.index.learned_forms import LearnedForms
+from letopis.index.old_texts import OldTextWriter, TextGroup
 from letopis.index.page_text import nfc, split_words
 from letopis.index.word_documents import (
     PIECE,
@@ -39,6 +41,7 @@ from letopis.index.word_documents import (
     word_schema,
 )
 from letopis.index.word_runs import (
+    OPEN_END,
     Content,
     IndexedRun,
     VersionRun,
@@ -282,15 +285,18 @@ class WordIndex:
     def _take_all(self, progress: Callable[[int], None], stop: Callable[[], bool]) -> int:
         done = 0
         while not stop() and (spans := self._log.spans_since(self._mark.last, BATCH)):
-            gone, runs = self._changes(spans)
+            gone, runs, stays = self._changes(spans)
             report = partial(_forward_progress, progress, done, len(spans))
-            self._write(runs, spans[-1].id, [("id", number) for number in gone], report)
+            self._write(runs, spans[-1].id, [("id", number) for number in gone], stays, report)
             done += len(spans)
             progress(done)
         return done
 
-    def _changes(self, spans: list[VersionSpan]) -> tuple[list[int], list[VersionRun]]:
-        """Documents that new versions replace, by id, and the runs to be written; pages in the order of recording."""
+    def _changes(self, spans: list[VersionSpan]) -> tuple[list[int], list[VersionRun], dict[int, list[IndexedRun]]]:
+        """Documents that new versions replace, by id, the runs to be written, and those that stay as they are.
+
+        Pages are in the order of recording.
+        """
         pages: dict[int, list[VersionSpan]] = {}
         for span in spans:
             pages.setdefault(span.resource, []).append(span)
@@ -304,9 +310,10 @@ class WordIndex:
                 old, again = changed_runs(around, known[page], self._mark.last)
                 gone += old
                 runs += again
+                known[page] = [run for run in known[page] if run.id not in old]
             else:
                 runs += single_runs(new)
-        return gone, runs
+        return gone, runs, known
 
     def _around(self, page: int, number: int, last: int, known: list[IndexedRun]) -> list[VersionSpan]:
         """Versions of a page up to a known one from the run on that stands before a number."""
@@ -354,18 +361,23 @@ class WordIndex:
         runs: list[VersionRun],
         last: int,
         gone: Iterable[tuple[str, int]],
+        stays: Mapping[int, Sequence[IndexedRun]] = MappingProxyType({}),
         progress: Callable[[int], None] = lambda done: None,
     ) -> None:
-        """One commit: documents that are gone, by a number in a field, those of runs, and the mark."""
+        """One commit: documents that are gone, by a number in a field, those of runs, and the mark.
+
+        Texts can be told by those of runs that stay.
+        """
         mark = WordIndexMark(last, *self._log.mark(last), self.bases().signature, self._mark.serial + 1)
         try:
             writer = self._index.writer(_WRITER_BYTES, 1)
             for field, number in (*self._old_marks(), *gone):
                 writer.delete_documents_by_term(field, number)
             entries: set[str] = set()
+            texts = OldTextWriter(partial(self._texts_before, stays))
             for run, content in merged_runs(self._contents(runs, progress)):
                 entries.update(content["forms"])
-                writer.add_document(run_document(self._schema, run, content))
+                writer.add_document(run_document(self._schema, run, content, texts))
             if fresh := self._new_entries(entries):
                 writer.add_document(forms_document(self._schema, fresh))
             writer.add_document(mark_document(self._schema, mark))
@@ -375,6 +387,12 @@ class WordIndex:
             raise NotReady(f"cannot write the index of words ({error}); check the free disk space") from None
         self._see()
         self._stamp = self._disk_stamp()
+
+    def _texts_before(self, stays: Mapping[int, Sequence[IndexedRun]], page: int, number: int) -> TextGroup | None:
+        """The texts that a page has before a version."""
+        assert self._snapshot is not None
+        older = [run for run in stays.get(page, ()) if run.number < number and run.until != OPEN_END]
+        return self._snapshot.text_group(older[-1], page) if older else None
 
     def _new_entries(self, entries: Iterable[str]) -> list[str]:
         """Those of some entries of the dictionary that the index does not have."""
@@ -415,7 +433,8 @@ def derive_base_forms(index: WordIndex, extension: str, basic_extension: str = "
     if not ending:
         raise UsageError("the extension is empty; give the ending of the words that are meant")
     searcher = index.snapshot().searcher
-    words = {term.partition("=")[2] for term, _ in searcher.terms_with_prefix("placed", "")}
+    fields = ("placed", "stood")
+    words = {term.partition("=")[2] for field in fields for term, _ in searcher.terms_with_prefix(field, "")}
     inflected = {term[1:].partition("=")[0] for term, _ in searcher.terms_with_prefix("forms", ">")}
     known = {row.form for row in word_forms(index.archive)}
     free = sorted(word for word in words - inflected - known if word.endswith(ending) and word.isalpha())

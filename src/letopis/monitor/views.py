@@ -13,6 +13,7 @@ from letopis import extract
 from letopis.archive import Archive
 from letopis.archive.mute_rules import mute_rules_of
 from letopis.archive.verdicts import verdict_between
+from letopis.change.amounts import first_number
 from letopis.change.diff_formats import unified_diff
 from letopis.change.filters import ContentFilter, FilterKind, filter_page, filter_source, filter_text
 from letopis.change.verdict import compare
@@ -22,7 +23,7 @@ from letopis.model import Change, Check, Outcome, Page, Version, rfc3339
 from letopis.model.page import SAME_TEXT
 from letopis.monitor.alerts import WatchDifference
 from letopis.monitor.checker import Checker, CheckOptions
-from letopis.monitor.watch import Watch, WatchedValue, first_number, parse_filters
+from letopis.monitor.watch import Watch, WatchedValue, parse_filters
 from letopis.tuples import NamedTuple
 
 _MOST_TEXT, _LONGEST_VALUE = 20_000, 200

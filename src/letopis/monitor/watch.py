@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import operator
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
+from letopis.change.amounts import first_number
 from letopis.config import MonitorSettings
 from letopis.errors import UsageError
 from letopis.fetch import Origin
@@ -99,22 +99,6 @@ class AlertConditionKind(StrEnum):
     MORE_THAN = "more-than"
     BELOW = "below"
     ABOVE = "above"
-
-
-_NUMBER = re.compile(r"\d[\d \u00a0\u202f.,]*")
-
-
-def first_number(text: str) -> float | None:
-    """The first number that people wrote in a text: `1 299,90`, `1,299.90`; None where there is none."""
-    match = _NUMBER.search(text)
-    if match is None:
-        return None
-    digits = re.sub(r"[ \u00a0\u202f]", "", match[0]).rstrip(".,")
-    whole, mark, part = digits.rpartition("," if digits.rfind(",") > digits.rfind(".") else ".")
-    if mark and (len(part) != 3 or mark in whole or not whole):
-        plain = re.sub(r"[.,]", "", whole) + ("" if mark in whole and len(part) == 3 else ".") + part
-        return float(plain)
-    return float(re.sub(r"[.,]", "", digits))
 
 
 class WatchedValue(NamedTuple):

@@ -23,8 +23,8 @@ from letopis.index.link_storage import Int32, Ints
 from letopis.index.page_ranks import SiteDiagram, rank_site, site_diagram
 from letopis.index.site_audit import AUDIT_ISSUES, AuditedPage, MarkupReader, audit_site
 from letopis.index.site_events import EVENT_KINDS, SiteChanges, SiteDifference, SiteEvent, site_changes
-from letopis.index.site_maps import MapOutline, MapPage, edges_between, map_outline, map_page, site_map
-from letopis.index.url_table import UNKNOWN
+from letopis.index.site_maps import MapOutline, MapPage, document_pages, edges_between, map_outline, map_page, site_map
+from letopis.index.url_table import ERROR, GOOD, REDIRECT, UNKNOWN
 from letopis.lazy import np
 from letopis.model import to_millis
 from letopis.operations.answers import Rows
@@ -65,9 +65,30 @@ def timed_graph(context: Context) -> TimedGraph:
     return TimedGraph(graph, _moments[graph])
 
 
-def count_pages(graph: Graph, site: str, at: int) -> int:
-    """How many pages of a site were there at a time in milliseconds."""
-    return int((graph.as_of(at, site).live & graph.of_site(site)).sum())
+ANSWER_KINDS = ("page", "file", "redirect", "error")
+"""What stands at an address: a page for people, something else, the way to another address, or an error."""
+
+
+def count_answers(graph: Graph, site: str, at: int) -> dict[str, int]:
+    """How many addresses of a site answered with what at a time in milliseconds."""
+    moment, wanted = graph.as_of(at, site), graph.of_site(site)
+    live, pages = int((moment.live & wanted).sum()), len(document_pages(moment, wanted))
+    rest = (int(((moment.kind == kind) & wanted).sum()) for kind in (REDIRECT, ERROR))
+    return dict(zip(ANSWER_KINDS, (pages, live - pages, *rest), strict=True))
+
+
+class LinkTargets(NamedTuple):
+    """How many addresses the pages of a site link to, and at how many of them nobody has looked."""
+
+    targets: int
+    unchecked: int
+
+
+def count_targets(graph: Graph, site: str, at: int) -> LinkTargets:
+    """What a list of broken links can know of: how far the targets of the links have been looked at."""
+    moment = graph.as_of(at, site)
+    targets = np.unique(moment.targets[graph.of_site(site)[moment.sources]])
+    return LinkTargets(len(targets), int((moment.kind[moment.ends[targets]] == UNKNOWN).sum()))
 
 
 class SiteListing(NamedTuple, Generic[T]):
@@ -111,8 +132,10 @@ class ChangeActivity(NamedTuple):
 
 
 def upper_map(graph: Graph, site: str, at: int, depth: int, most: int) -> MapOutline:
-    """The part of the map down to a depth, at most so many pages."""
-    return map_outline(site_map(graph, site, at, depth=depth), most)
+    """The part of the map down to a depth, at most so many pages; of a deeper one nobody knows which pages it lacks."""
+    found = site_map(graph, site, at, depth=depth)
+    outline = map_outline(found, most)
+    return outline if int(found.tree.depths[-1]) < depth else outline._replace(unreached=0)
 
 
 def drawn_site(graph: Graph, site: str, at: int, drawn: int) -> DrawnSite:
@@ -123,12 +146,16 @@ def drawn_site(graph: Graph, site: str, at: int, drawn: int) -> DrawnSite:
 
 
 class PageFacts(NamedTuple):
-    """A page as its site knows it: clicks from the home page, null where no way leads to it, and links inside."""
+    """A page as its site knows it: clicks from the home page, null where no way leads to it, links inside, what it
+    answers with, and where it redirects to.
+    """
 
     page: MapPage
     clicks: int | None
     links_in: int
     links_out: int
+    answer: str
+    leads_to: str
 
 
 def page_facts(graph: Graph, site: str, at: int, urls: Iterable[str]) -> dict[str, PageFacts]:
@@ -142,10 +169,14 @@ def page_facts(graph: Graph, site: str, at: int, urls: Iterable[str]) -> dict[st
     pairs = np.unique((sources.astype(np.int64) * count + ends)[sources != ends])
     leading, linked = np.bincount(pairs // count, minlength=count), np.bincount(pairs % count, minlength=count)
     numbers = {url: graph.addresses.find(url) for url in urls}
+    people = np.zeros(count, bool)
+    people[document_pages(moment, graph.of_site(site))] = True
+    answers = {GOOD: "file", ERROR: "error", REDIRECT: "redirect"}
     return {
         url: PageFacts(
             map_page(moment, number, 0), None if clicks[number] < 0 else int(clicks[number]), int(linked[number]),
-            int(leading[number]),
+            int(leading[number]), "page" if people[number] else answers[int(moment.kind[number])],
+            moment.url(int(moment.redirect[number])) if moment.redirect[number] >= 0 else "",
         )
         for url, number in numbers.items()
         if number >= 0 and moment.kind[number] != UNKNOWN

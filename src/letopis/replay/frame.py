@@ -77,7 +77,7 @@ def bar_values(archive: Archive, page: ShownPage, home: str = "") -> dict[str, A
     return {
         "url": moment.url,
         "at": at,
-        "shown_at": Markup('<time datetime="{}">{}</time>').format(rfc3339(at), short_time(at)),
+        "shown_at": Markup('<time datetime="{}">{} UTC</time>').format(rfc3339(at), short_time(at)),
         "distance": format_span(abs(distance)) if abs(distance) > _NEAR else "",
         "is_later": distance < 0,
         "steps": _steps(page.near),

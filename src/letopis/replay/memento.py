@@ -170,9 +170,12 @@ def calendar(archive: Archive, web: ReplayUrls, address: ReplayAddress, request:
         for row in rows[:MOST_CALENDAR_CAPTURES]
     ]
     now, times = archive.clock(), ((from_millis(row[2]), 1) for row in rows if row[8] == VERSION)
+    line = timeline_of(archive, address.url)
+    beside = (line.upto(span.since - 1), line.after(latest_millis(digits))) if digits else (None, None)
     return render_page(
         request, "calendar.html", url=address.url, count=len(captures), more=len(rows) > MOST_CALENDAR_CAPTURES,
         timemap=web.timemap(address.url), part=digits, most=_MOST_LISTED,
+        beside=[near and timestamp(near.time)[: len(digits)] for near in beside], named=_named_time,
         years=[(year, calendar_months(days), days) for year, days in _years(captures)],
         bar=time_bar(request, chosen_moment(request, now), times, now),
     )  # fmt: skip
@@ -193,6 +196,12 @@ def _years(captures: list[tuple[str, str, int, bool]]) -> list[tuple[str, Calend
 
 def _iso_day(digits: str) -> str:
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}"
+
+
+def _named_time(digits: str) -> str:
+    """`2026-03-01 12:30`, or as much of it as the digits mean."""
+    day = "-".join(filter(None, (digits[:4], digits[4:6], digits[6:8])))
+    return f"{day} {':'.join(filter(None, (digits[8:10], digits[10:12], digits[12:])))}".strip()
 
 
 def _capture(at: str, address: str, status: int, is_version: bool) -> CalendarCapture:

@@ -95,6 +95,13 @@ def _with_text(archive: Archive, line: AlertLine) -> AlertLine:
     return line._replace(texts=replaced_texts(found)) if found else line
 
 
+def shown_alerts(request: Request, asked: alerts.AlertsQuery, watch: int | None = None) -> list[AlertLine]:
+    """As lists beside other things show them, those of one watch or of all; whether they were read stands with them."""
+    context = context_of(request)
+    found = [row for row in alerts.watch_alerts(context, asked) if watch is None or row.watch in (None, watch)]
+    return with_texts(context.archive, _with_marks(request, alert_lines(found)))
+
+
 def _with_marks(request: Request, lines: Sequence[AlertLine]) -> list[AlertLine]:
     """The same with whether whoever looks has seen their pages since."""
     read = unread_marks(request, context_of(request)).read_at(line.url for line in lines)

@@ -133,9 +133,6 @@ REWORDED = {
     "the code is wrong; type the one that the app shows now, and compare the clocks": translatable(
         "The code is wrong. Type the one that the app shows now, and see that both clocks are right."
     ),
-    "the code is wrong; it stands on the terminal of 'letopis serve'": translatable(
-        "The code is wrong. It stands on the terminal where the service was started."
-    ),
     "{name} must be between {least} and {most}": translatable("{name} must be between {least} and {most}."),
     "{name} is set in the {place}; change it there": translatable(
         "{name} is set in the {place} and not here; change it there."

@@ -46,13 +46,14 @@ PLAN_STATES = (
 _SAVED_NOW = "saved.now"
 _OWN = ("at", "alert", _SAVED_NOW, *table_names("v"), *table_names("c"), *table_names("in"), *table_names("out"))
 _CHOICES = 200
-_SIZE = 25
+_SIZE = 15
+"""Rows of each of the tables of a page, which are four."""
 VERSION_COLUMNS = (
     TableColumn("number", translatable("Version"), "custom"),
     TableColumn("time", translatable("Seen from"), "time"),
     TableColumn("verdict", translatable("What changed"), "custom"),
-    TableColumn("raw_bytes", translatable("Size"), "size"),
-    TableColumn("stored_bytes", translatable("Stored"), "size"),
+    TableColumn("raw_bytes", translatable("Size"), "size", aside=True),
+    TableColumn("stored_bytes", translatable("Stored"), "size", aside=True),
     TableColumn("method", translatable("Stored as"), hidden=True),
     TableColumn("open", translatable("Open"), "actions"),
 )
@@ -66,7 +67,7 @@ CHECK_COLUMNS = (
 LINK_COLUMNS = (
     TableColumn("target", translatable("Leads to"), "custom"),
     TableColumn("text", translatable("Text of the link")),
-    TableColumn("type", translatable("Kind")),
+    TableColumn("type", translatable("Kind"), "custom"),
     TableColumn("rel", translatable("Relation"), hidden=True),
     TableColumn("title", translatable("Title"), hidden=True),
     TableColumn("status", translatable("Status"), "status"),

@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import TypeVar
 from urllib.parse import parse_qs, quote
 
@@ -113,11 +114,14 @@ def auth_state_of(request: Request) -> AuthState:
     return auth
 
 
-def _login_page(request: Request, status: int = 200, message: str = "") -> HTMLResponse:
+def _login_page(
+    request: Request, status: int = 200, message: str = "", form: Mapping[str, str] = MappingProxyType({})
+) -> HTMLResponse:
+    """The form, with what was typed into it but for the password."""
     return render_page(
         request, "login.html", status, path="/login", setup=auth_state_of(request).needs_owner(),
-        code=request.query_params.get("setup", ""), next=local_path(request.query_params.get("next", "")),
-        message=message,
+        code=form.get("code") or request.query_params.get("setup", ""), name=form.get("name", ""),
+        next=local_path(form.get("next") or request.query_params.get("next", "")), message=message,
     )  # fmt: skip
 
 
@@ -156,7 +160,7 @@ def _after_try(
 ) -> Response:
     if user is None:
         record_audit(archive, form.get("name", ""), "login failed", address=address_of(request))
-        return _login_page(request, 401, translatable("Name or password is wrong."))
+        return _login_page(request, 401, translatable("Name or password is wrong."), form)
     return _password_accepted(request, archive, user, form, known_device=known_device)
 
 
@@ -191,13 +195,14 @@ def _setup(request: Request, archive: Archive, form: dict[str, str]) -> Response
         return problem_response(403, "Forbidden", "this archive already has accounts; sign in")
     wait = auth.throttle.begin(f"setup {network_of(address)}")
     if wait or not hmac.compare_digest(form.get("code", "").encode(), auth.code.encode()):
-        return problem_response(403, "Forbidden", "the code is wrong; it stands on the terminal of 'letopis serve'")
+        wrong = translatable("The code is wrong. It stands on the terminal where the service was started.")
+        return _login_page(request, 403, wrong, form)
     try:
         user = auth.accounts.add(
             form.get("name", ""), "owner", form.get("password", ""), to_millis(archive.clock()), first=True
         )
     except UsageError as error:
-        return _login_page(request, 422, shell_words(error))
+        return _login_page(request, 422, shell_words(error), form)
     auth.code = secrets.token_urlsafe(9)  # one owner a code, also when all accounts are removed one day
     record_audit(archive, user.name, "first owner", address=address)
     return _password_accepted(request, archive, user, {"next": "/welcome"})

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
+from urllib.parse import urlsplit
 
 from letopis.index.page_ranks import SiteDiagram
 from letopis.index.site_maps import MapOutline, MapPage
@@ -34,11 +35,13 @@ class MapBranch:
 
 
 class MapTree(NamedTuple):
-    """A tree, how many pages it shows, and how many the map has."""
+    """A tree, how many pages it shows, and what the map has in all; `unreached` are those that it cannot show."""
 
     root: MapBranch
     shown: int
     total: int
+    files: int
+    unreached: int
 
 
 class TreemapArea(NamedTuple):
@@ -87,7 +90,7 @@ def map_tree(found: MapOutline) -> MapTree:
         if trail:
             trail[-1].children.append(branch)
         trail.append(branch)
-    return MapTree(trail[0], len(found.rows), found.total)
+    return MapTree(trail[0], len(found.rows), found.total, found.files, found.unreached)
 
 
 def treemap(found: MapOutline, upright: bool = False) -> list[TreemapArea]:
@@ -100,7 +103,7 @@ def treemap(found: MapOutline, upright: bool = False) -> list[TreemapArea]:
     trail: list[_Weighed] = []
     for row in found.rows:
         del trail[row.depth :]
-        node = _Weighed(row.page.url, names.of(row.page.title) or row.page.url, row.weight)
+        node = _Weighed(row.page.url, names.of(row.page.title) or urlsplit(row.page.url).path, row.weight)
         if trail:
             trail[-1].children.append(node)
             for above in trail:

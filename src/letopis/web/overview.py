@@ -25,7 +25,7 @@ from letopis.errors import BadUrl, LetopisError, UsageError, shell_words
 from letopis.model import Outcome, from_millis, to_millis
 from letopis.model.rights import OWN
 from letopis.operations import Context, bind
-from letopis.operations.alerts import AlertsQuery, watch_alerts
+from letopis.operations.alerts import AlertsQuery
 from letopis.operations.checks import CheckCommand, check
 from letopis.operations.setting_changes import ResetSettingCommand, SetSettingCommand, reset_setting, set_setting
 from letopis.operations.totals import (
@@ -41,10 +41,11 @@ from letopis.operations.totals import (
 )
 from letopis.operations.totals import settings as list_settings
 from letopis.operations.upkeep import DoctorFinding, WholeInstallation, doctor
+from letopis.operations.watch_tags import NoParameters, watch_tags
 from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
 from letopis.urls import host, parse_user_url
-from letopis.web.alerts import alert_lines, with_texts
+from letopis.web.alerts import shown_alerts
 from letopis.web.cache import page_cache_of
 from letopis.web.charts import Bar, bars, growth_line
 from letopis.web.jobs import open_runs
@@ -93,19 +94,19 @@ def overview(request: Request, archive: ArchiveDep, before: str = "") -> Respons
         hosts=known.soon("hosts", 10, lambda: busiest_hosts(archive, 12)), changes=changes[:_LISTED],
         older=changes[_LISTED - 1].id if len(changes) > _LISTED else None, before=before,
         first_start=not changes and not before and queue.new == 0,
-        alerts=with_texts(archive, alert_lines(watch_alerts(context, AlertsQuery(limit=_ALERTS)))),
-        runs=open_runs(context),
+        alerts=shown_alerts(request, AlertsQuery(limit=_ALERTS)),
+        runs=open_runs(context), watches=sum(tag.watches for tag in watch_tags(context, NoParameters())),
     )  # fmt: skip
 
 
 SITE_COLUMNS = (
     TableColumn("name", translatable("Site"), "custom"),
-    TableColumn("pages", translatable("Pages"), "number"),
+    TableColumn("pages", translatable("Addresses"), "number"),
     TableColumn("changes", translatable("Changes"), "number"),
     TableColumn("versions", translatable("Versions"), "number", hidden=True),
-    TableColumn("changed", translatable("Newest version"), "ago"),
-    TableColumn("checked", translatable("Last check"), "ago"),
-    TableColumn("stored_bytes", translatable("Stored"), "size"),
+    TableColumn("changed", translatable("Newest version"), "ago", aside=True),
+    TableColumn("checked", translatable("Last check"), "ago", aside=True),
+    TableColumn("stored_bytes", translatable("Stored"), "size", aside=True),
     TableColumn("open", translatable("Open"), "actions"),
 )
 
@@ -169,7 +170,10 @@ async def save(request: Request) -> Response:
 def _save(request: Request, form: dict[str, str]) -> Response:
     context, url, back = context_of(request), form.get("url", ""), form.get("back", "")
     asked = {"url": [url], "as": "", "now": True, **{name: form.get(name) == "1" for name in ("requisites", "browser")}}
-    answer = check(context, bind(CheckCommand, asked, context.moment(), door="http"))
+    try:
+        answer = check(context, bind(CheckCommand, asked, context.moment(), door="http"))
+    except BadUrl:
+        return RedirectResponse(f"/save?{urlencode({'url': url})}", 303)
     found = next(iter(answer), None)
     if found is None or found.outcome is Outcome.REFUSED:
         for fault in answer.faults:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qs, quote, unquote, unquote_plus
@@ -25,11 +26,13 @@ from letopis.api.access import principal_of
 from letopis.api.requests import archive_of, http_status_of
 from letopis.archive import Archive
 from letopis.archive.activity import find_page
+from letopis.archive.index_facts import count_site_pages
 from letopis.config.loader import format_size
 from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model import rfc3339, stamp14
 from letopis.replay.addresses import embedded_url, path_after
 from letopis.schedule.policies import format_span
+from letopis.urls import host
 from letopis.web.engine_words import error_words, finding_words, full_sentence
 from letopis.web.languages import (
     LANGUAGES,
@@ -41,6 +44,7 @@ from letopis.web.languages import (
     translate_count,
     use_language,
 )
+from letopis.web.watch_form import every_words
 
 _HERE = Path(__file__).parent
 STATIC = _HERE / "static"
@@ -152,6 +156,7 @@ environment.filters |= {
     "sentence": full_sentence,
     "said": error_words,
     "finding": finding_words,
+    "every": every_words,
     "span": lambda seconds: format_span(seconds).replace(".", current_language().decimal),
     "rfc3339": rfc3339,
     "stamp": stamp14,
@@ -203,6 +208,8 @@ PAGE_HEADERS = {
     "referrer-policy": "same-origin",
     "cache-control": "no-cache, private",
 }
+_MOST_BESIDE = 10_000
+"""Addresses of a site up to which somebody who found nothing there waits for their number."""
 _TITLES = {
     400: translatable("That does not work"),
     403: translatable("Not allowed"),
@@ -227,6 +234,7 @@ def render_page(request: Request, template: str, status: int = 200, **values: An
         "path": request.url.path,
         "address": _current_address(request),
         "principal": principal_of(request),
+        "site_beside": partial(_site_beside, archive_of(request)),
         **values,
     }
     made_at = _rendered_at.set(archive_of(request).clock())
@@ -242,6 +250,12 @@ def render_page(request: Request, template: str, status: int = 200, **values: An
 def _current_address(request: Request) -> str:
     """Where the reader is, with its question: the way back from the choice of a language."""
     return request.url.path + (f"?{request.url.query}" if request.url.query else "")
+
+
+def _site_beside(archive: Archive, url: str) -> tuple[str, int]:
+    """The host of an address that is not here, and how many others of it are."""
+    name = host(url)
+    return name, count_site_pages(archive, name, _MOST_BESIDE)
 
 
 def error_page(request: Request, error: LetopisError) -> HTMLResponse:

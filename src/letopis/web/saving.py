@@ -53,6 +53,7 @@ def save_page(request: Request, archive: ArchiveDep, url: str = "", text: str = 
         request,
         "save.html",
         url=address,
+        typed=address or url or text,
         refused=bool(url or text) and not address,
         known=bool(address) and is_checked(archive, address),
         bookmarklet=_BOOKMARKLET.format(origin=origin_of(request.scope)),

@@ -105,6 +105,7 @@ PAGE_COLUMNS = (
     TableColumn("url", translatable("Page"), "custom"),
     TableColumn("title", translatable("Title"), hidden=True),
     TableColumn("status", translatable("Status"), "status"),
+    TableColumn("leads_to", translatable("Leads to"), "page", hidden=True),
     TableColumn("type", translatable("Kind"), hidden=True),
     TableColumn("clicks", translatable("Clicks"), "number", aside=True),
     TableColumn("links_in", translatable("Linked from"), "number", aside=True),
@@ -114,6 +115,13 @@ PAGE_COLUMNS = (
     TableColumn("changed", translatable("Newest version"), "ago"),
     TableColumn("checked", translatable("Last check"), "ago", aside=True),
 )
+ANSWER_NAMES = {
+    "page": translatable("pages"),
+    "file": translatable("other files"),
+    "redirect": translatable("redirects"),
+    "error": translatable("errors"),
+    "none": translatable("no answer yet"),
+}
 LINK_COLUMNS = (
     TableColumn("url", translatable("Page"), "page"),
     TableColumn("name", translatable("Title")),
@@ -162,7 +170,7 @@ def audit_table(audits: Sequence[AuditCounts]) -> tuple[list[TableColumn], list[
 def page_line(row: PageRow, facts: PageFacts | None, dated: bool) -> SimpleNamespace:
     """A page of a site as the table shows it; of an earlier time with the version of then."""
     nothing = dict.fromkeys((*MapPage._fields, *PageFacts._fields))
-    known = {**facts.page._asdict(), **facts._asdict()} if facts else nothing
+    known = {**facts.page._asdict(), **facts._asdict()} if facts else {**nothing, "answer": "none"}
     changed = facts.page.time if facts and dated else row.changed
     return SimpleNamespace(**{**known, **row._asdict(), "changed": changed})
 

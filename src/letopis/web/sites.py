@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -57,6 +58,7 @@ from letopis.web.maps import (
 )
 from letopis.web.pages import PageRoute, render_page, short_time
 from letopis.web.site_tables import (
+    ANSWER_NAMES,
     AUDIT_COLUMNS,
     BROKEN_COLUMNS,
     EVENT_COLUMNS,
@@ -239,8 +241,8 @@ def _answer(request: Request, where: str, ask: SiteQuery) -> Response:
             return wanted
     return render_page(
         request, "site.html", site=name,
-        pages=found.now("pages then", site_listings.count_pages) if ask.at else found.count(), view=ask.view,
-        views=SITE_VIEWS, at=seen_from, since=before, dated=bool(ask.at),
+        pages=None if ask.at else found.count(), answers=found.now("answers", site_listings.count_answers),
+        view=ask.view, answers_called=ANSWER_NAMES, views=SITE_VIEWS, at=seen_from, since=before, dated=bool(ask.at),
         bar=time_bar(request, seen_from if ask.at else None, found.times(), now),
         link=urlencode(
             {"view": ask.view, "at": rfc3339(seen_from)} | ({"since": rfc3339(before)} if ask.since else {})
@@ -284,9 +286,9 @@ def _picture(view: SiteView) -> dict[str, Any] | None:
     if found is None or narrow is None:
         return None
     tree = map_tree(found)
-    sections = sorted(tree.root.children, key=lambda one: -one.below)[:_SECTIONS]
+    sections = sorted((one for one in tree.root.children if one.below), key=lambda one: -one.below)[:_SECTIONS]
     pictures = {"wide": treemap(found), "upright": treemap(narrow, upright=True)}
-    return {"pictures": pictures, "sections": sections, "in_all": tree.total}
+    return {"pictures": pictures, "sections": sections, "tree": tree}
 
 
 def _pages(view: SiteView) -> dict[str, Any] | None:
@@ -305,7 +307,13 @@ def _pages(view: SiteView) -> dict[str, Any] | None:
         return None
     lines = [page_line(row, (facts or {}).get(row.url), dated) for row in rows if not dated or row.url in (facts or {})]
     named = TitleShortener(row.title for row in rows).of
-    return {"columns": PAGE_COLUMNS, "rows": lines, "after": after, "named": named}
+    # How often a page was looked at is known of now alone.
+    columns = [column for column in PAGE_COLUMNS if not dated or column.name not in ("versions", "checked")]
+    kinds = {} if facts is None or view.is_large() else Counter(line.answer for line in lines)
+    wanted = view.ask.kind if kinds else ""
+    shown = [line for line in lines if not wanted or line.answer == wanted]
+    table = {"columns": columns, "rows": shown, "after": after, "named": named}
+    return {**table, "counts": kinds, "kind": wanted}
 
 
 def _changes(view: SiteView) -> dict[str, Any] | None:
@@ -359,7 +367,8 @@ def _broken(view: SiteView) -> dict[str, Any] | None:
         return None
     rows = [broken_line(view.home, row) for row in found.of("")]
     whole = partial(with_lines, PageSources(view.archive, view.at), view.archive.answers)
-    return {"total": found.total(""), "columns": BROKEN_COLUMNS, "rows": rows, "whole": whole}
+    known = view.now("targets", site_listings.count_targets)
+    return {"total": found.total(""), "columns": BROKEN_COLUMNS, "rows": rows, "whole": whole, "known": known}
 
 
 def _ranks(view: SiteView) -> dict[str, Any] | None:
@@ -382,16 +391,29 @@ def _ranks(view: SiteView) -> dict[str, Any] | None:
     return {"columns": RANK_COLUMNS, "rows": found, "named": named}
 
 
+_ALONE = ("orphan", "unreachable")
+"""Findings of one page each, which is called by its title."""
+_ALONE_COLUMNS = ("finding", "detail")
+
+
 def _report(view: SiteView) -> dict[str, Any] | None:
     def report(graph: Graph, site: str, at: int) -> SiteListing[FindingRow]:
-        return findings_listing(
+        found = findings_listing(
             site_report(view.context, SiteReportQuery(site=site, at=from_millis(at))), FINDING_NAMES
         )
+        facts = page_facts(graph, site, at, (row.urls[0] for kind in _ALONE for row in found.rows[kind]))
+        named = {
+            kind: [row._replace(detail=facts[row.urls[0]].page.title) for row in found.rows[kind]] for kind in _ALONE
+        }
+        return found._replace(rows=found.rows | named)
 
     found, depths = view.now("findings", report), view.now("depths", site_listings.click_depths)
     if found is None or depths is None:
         return None
-    table = {"columns": FINDING_COLUMNS, "rows": found.of(view.ask.kind)}
+    # What all rows of a list have in common does not stand in each.
+    common = {"": (), "orphan": _ALONE_COLUMNS, "unreachable": _ALONE_COLUMNS}.get(view.ask.kind, ("finding",))
+    columns = [column for column in FINDING_COLUMNS if column.name not in common]
+    table = {"columns": columns, "rows": found.of(view.ask.kind)}
     return {**table, "findings_called": FINDING_NAMES, "depths": depths, **_kinds(view, found)}
 
 

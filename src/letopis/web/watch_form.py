@@ -7,10 +7,11 @@ from typing import Any
 
 from letopis.model import written_duration
 from letopis.monitor.watch import AlertKind, AlertRule, WatchSpec
-from letopis.web.languages import translatable
+from letopis.schedule.policies import format_span
+from letopis.web.languages import current_language, translatable, translate
 
 SPANS = {
-    "": translatable("as usual"),
+    "": translatable("as usual: {rhythm}"),
     "5m": translatable("every 5 minutes"),
     "10m": translatable("every 10 minutes"),
     "15m": translatable("every 15 minutes"),
@@ -19,6 +20,7 @@ SPANS = {
     "1d": translatable("every day"),
     "7d": translatable("every week"),
 }
+
 _OTHER = "other"
 """What the list of spans says for one that is written beside it."""
 PLAIN_FIELDS = ("every", "cron", "jitter", "tag", "zone", "hours", "quiet_hours", "summary")
@@ -50,6 +52,13 @@ _ANYWHERE = "html"
 _OWN_INPUTS = ("xpath", "jsonpath", "ignore", "remove")
 
 
+def every_words(seconds: float) -> str:
+    """How often something is checked, as the list of the form says it."""
+    known = SPANS.get(written_duration(seconds) or "-")
+    span = format_span(seconds).replace(".", current_language().decimal)
+    return translate(known) if known else translate("every {span}", span=span)
+
+
 def said_in_form(form: Mapping[str, str], fields: Mapping[str, list[str]]) -> dict[str, Any]:
     """What the form says; a field that was left empty says nothing."""
     lists = {
@@ -75,10 +84,10 @@ def _lines(text: str) -> list[str]:
 
 
 def _when(form: Mapping[str, str], fields: Mapping[str, list[str]]) -> str:
-    """The causes that are ticked, each with its amount."""
+    """The causes that are ticked, each with its amount; the usual one says nothing, so that the tag may say more."""
     ticked = [kind for kind in fields.get("alert", []) if kind in ALERT_NAMES]
     rules = [f"{kind}:{form.get(kind) or _AMOUNTS[kind]}" if kind in _AMOUNTS else kind for kind in ticked]
-    return form.get("when") or ",".join(rules)
+    return form.get("when") or ("" if form.get("usual") and rules == ["changed"] else ",".join(rules))
 
 
 def _filters(form: Mapping[str, str]) -> list[dict[str, str]]:

@@ -26,7 +26,7 @@ from letopis.operations import watches as operations
 from letopis.replay.csp import SAFE_HEADERS, replay_policy
 from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
-from letopis.web.alerts import alert_lines, with_texts
+from letopis.web.alerts import shown_alerts
 from letopis.web.cache import page_cache_of
 from letopis.web.charts import value_curve
 from letopis.web.history import unread_marks
@@ -97,7 +97,6 @@ def _watch_page(request: Request, number: int, notice: WatchNotice, status: int 
     details = operations.watch_show(context, operations.OneWatch(id=number)).value
     url = details.url
     form, page = notice.form or {}, watched_pages(context.archive, [url])[0]
-    found = alerts.watch_alerts(context, alerts.AlertsQuery(url=url, limit=_ALERTS))
     sent = alerts.watch_deliveries(context, alerts.DeliveriesQuery(url=url, limit=_ALERTS))
     seen = _values(request, details, page.change)
     curve = value_curve([(one.time, one.text, one.value) for one in seen or ()], context.moment())
@@ -106,11 +105,11 @@ def _watch_page(request: Request, number: int, notice: WatchNotice, status: int 
         request, "watch.html", status, curve=curve, values=table, counting=seen is None, watch=details, page=page,
         rhythm=details.cron or format_span(details.every),
         others=[entry for entry in WatchList(context.archive).of_page(url) if entry.id != number],
-        alerts=with_texts(context.archive, alert_lines(row for row in found if row.watch in (None, number))),
+        alerts=shown_alerts(request, alerts.AlertsQuery(url=url, limit=_ALERTS), number),
         deliveries=[row for row in sent if row.name == details.name], preview=_preview(context, url, form),
         unread=url in unread_marks(request, context).unread([url]),
         may_change=operations.may_change(context, details.owner),
-        waits=details.due is not None and details.due <= context.moment(), ask=notice, form=form, **form_words(),
+        waits=details.due is not None and details.due <= context.moment(), ask=notice, form=form, **form_words(context),
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from letopis.operations import Context, Operation, alerts, bind, watch_tags
 from letopis.operations import watches as operations
 from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
-from letopis.web.alerts import alert_lines, with_texts
+from letopis.web.alerts import shown_alerts
 from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
 from letopis.web.pages import PageRoute, fields_of, render_page
@@ -36,12 +36,14 @@ router = APIRouter(route_class=PageRoute)
 _SIZE = 40
 _MOST = 2000
 """Watches that are sorted and filtered; of more, those of a tag can be listed."""
+_MOST_COUNTED = 300
+"""Watches of which the unread ones are counted on every page; of more, when somebody asks for them."""
 _ALERTS = 8
 WATCH_COLUMNS = (
     TableColumn("url", translatable("Page"), "custom"),
     TableColumn("state", translatable("State"), "custom"),
     TableColumn("change", translatable("Last change"), "custom"),
-    TableColumn("rhythm", translatable("How often")),
+    TableColumn("rhythm", translatable("How often"), "custom"),
     TableColumn("due", translatable("Next check"), "due"),
     TableColumn("name", translatable("Name"), hidden=True),
     TableColumn("tag", translatable("Tag"), hidden=True),
@@ -106,16 +108,16 @@ class WatchesNotice(NamedTuple):
     """Which watches, and what to say above them."""
 
     tag: str = ""
-    number: str = ""
+    show: str = ""
     done: str = ""
     problem: str = ""
     form: Mapping[str, str] = MappingProxyType({})
 
 
 @router.get("/watches")
-def watches(request: Request, tag: str = "", page: str = "", done: str = "") -> Response:
-    """All watches, or those of a tag."""
-    return _watches_page(request, WatchesNotice(tag, page, done_word(done)))
+def watches(request: Request, tag: str = "", show: str = "", done: str = "") -> Response:
+    """All watches, those of a tag, or those in a state: unread, failing, paused."""
+    return _watches_page(request, WatchesNotice(tag, show, done_word(done)))
 
 
 def _watches_page(request: Request, notice: WatchesNotice, status: int = 200) -> Response:
@@ -126,22 +128,33 @@ def _watches_page(request: Request, notice: WatchesNotice, status: int = 200) ->
     lines = [WatchLine(one, one.cron or format_span(one.every)) for one in operations.watch_list(context, asked)]
     where = TableAddress("/watches", request.query_params)
     question = TableQuestion("watch_list", {"tag": notice.tag} if notice.tag else {})
-    table = make_table(where, WATCH_COLUMNS, lines, size=_SIZE, question=question)
+    shown = _in_states(request, context, lines)
+    table = make_table(where, WATCH_COLUMNS, shown.get(notice.show, lines), size=_SIZE, question=question)
     whole = partial(_whole_lines, request, context)
     return table_download(table.with_rows(whole), "watches") or render_page(
         request, "watches.html", status, table=table.with_part(whole),
         total=counts.get(notice.tag, 0) if notice.tag else sum(counts.values()),
         tags=[(name, count) for name, count in counts.items() if name], everything=sum(counts.values()), ask=notice,
-        alerts=with_texts(
-            context.archive, alert_lines(alerts.watch_alerts(context, alerts.AlertsQuery(limit=_ALERTS)))
-        ),
-        may_write=principal_of(request).may(WRITE), **form_words(),
+        alerts=shown_alerts(request, alerts.AlertsQuery(limit=_ALERTS)), shown=shown,
+        may_write=principal_of(request).may(WRITE), **form_words(context),
     )  # fmt: skip
 
 
-def form_words() -> dict[str, Any]:
+def _in_states(request: Request, context: Context, lines: list[WatchLine]) -> dict[str, list[WatchLine]]:
+    """The watches that want somebody, by what of."""
+    counted = lines if len(lines) <= _MOST_COUNTED or request.query_params.get("show") == "unread" else []
+    unread = unread_marks(request, context).unread(line.watch.url for line in counted)
+    return {
+        "unread": [line for line in lines if line.watch.url in unread],
+        "failing": [line for line in lines if line.watch.failures and not line.watch.paused],
+        "paused": [line for line in lines if line.watch.paused],
+    }
+
+
+def form_words(context: Context) -> dict[str, Any]:
     """What the form of a watch offers, as its template wants it."""
     return {
+        "usual": context.archive.settings.monitor.every,
         "kinds": ", ".join(FILTER_KINDS),
         "subjects": SUBJECTS,
         "spans": SPANS,

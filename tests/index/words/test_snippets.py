@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.index.page_text import BODY, FRAME, StoredPage, snippet, unpack_stored_page
-from letopis.index.word_snapshot import _word_pattern, compiled_pattern
+from letopis.index.word_queries import _word_pattern, compiled_pattern
 
 
 def stored(*lines: str) -> str:
@@ -78,4 +78,4 @@ def test_a_snippet_is_a_piece_of_the_page_and_marks_what_it_says(blocks: list[st
 @settings(max_examples=100, deadline=None)
 def test_stored_pages_come_back(title: str, text: str) -> None:
     page = StoredPage("http://a.example/", title, "cs", text.encode("utf-8", "replace").decode())
-    assert unpack_stored_page(page.pack()) == page
+    assert unpack_stored_page(page.pack().encode()) == page

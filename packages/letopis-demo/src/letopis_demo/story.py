@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -13,7 +14,7 @@ from letopis.archive.watches import AlertRow, NewAlert, watches_of
 from letopis.change import compare
 from letopis.index.link_index import LinkIndex
 from letopis.model import Change, Observation, Outcome, Page, Response, to_millis
-from letopis.monitor.watch import WatchSpec
+from letopis.monitor.watch import WatchSpec, parse_alert_rules
 from letopis.monitor.watch_list import WatchList
 from letopis.operations.words import word_index
 from letopis_demo.story_sites import DAYS, MINISTRY, NEWS, SHOP, SITES, WIKI, StoryPage, story_pages
@@ -27,6 +28,9 @@ WATCHED = (
     f"http://{WIKI}/wiki/Lantern_Bridge",
 )
 TAG = "story"
+_PRICE = "price"
+_PRICE_TEXT = re.compile(r'class="price">([^<]+)<')
+_WEEK = 7 * 86400.0
 _HTML = (("Content-Type", "text/html; charset=utf-8"),)
 
 
@@ -61,9 +65,9 @@ class _Telling:
         self._archive, self._seed, self._start = archive, seed, start
         self._known: dict[str, tuple[str, Page]] = {}
         self._waiting: list[Observation] = []
-        self._alerts: list[tuple[str, str, datetime, str, dict[str, object]]] = []
+        self._alerts: list[tuple[tuple[str, str], str, datetime, str, dict[str, object]]] = []
         self._versions: Counter[str] = Counter()
-        self._down: set[str] = set()
+        self._down: Counter[str] = Counter()
         self.looks = 0
 
     def look_around(self, day: int) -> None:
@@ -80,15 +84,17 @@ class _Telling:
         """Records the rest, and the watches with what they told."""
         self._record()
         watches = WatchList(self._archive)
-        entries = watches.add(WATCHED, WatchSpec(every=7 * 86400.0), TAG)
-        watches.add(WATCHED[:1], WatchSpec(every=7 * 86400.0, filters=(("price", "html"),)), TAG, name="price")
+        entries = [
+            *watches.add(WATCHED, WatchSpec(every=_WEEK, when=parse_alert_rules("changed,unavailable,recovered")), TAG),
+            *watches.add(WATCHED[:1], WatchSpec(every=_WEEK, filters=(("price", "html"),)), TAG, name=_PRICE),
+        ]
         watches.pause(WATCHED)  # there is nobody to ask at these addresses
-        numbers = {entry.watch.url: entry.id for entry in entries}
+        numbers = {(entry.watch.url, entry.watch.name): entry.id for entry in entries}
         told = [
             NewAlert(
-                AlertRow(0, url, kind, to_millis(moment), message, json.dumps(facts | {"watch": numbers[url]})), []
+                AlertRow(0, who[0], kind, to_millis(moment), message, json.dumps(facts | {"watch": numbers[who]})), []
             )
-            for url, kind, moment, message, facts in self._alerts
+            for who, kind, moment, message, facts in self._alerts
         ]
         watches_of(self._archive).save_judged([], told)
 
@@ -104,7 +110,9 @@ class _Telling:
             self._note_outage(shown, moment)
             outcome = Outcome.UNAVAILABLE if shown.status >= 400 else Outcome.UNCHANGED
             return Observation(response, outcome, dated=True)
-        self._down.discard(shown.url)
+        if failures := self._down.pop(shown.url, 0):
+            message = f"{shown.url} is available again after {failures} failed checks"
+            self._alert(shown.url, "recovered", moment, message)
         before = self._known.get(shown.url)
         if before is not None and before[0] == shown.html:
             return Observation(response, Outcome.UNCHANGED, before[1], dated=True)
@@ -118,11 +126,13 @@ class _Telling:
             came = sum(block.action == "added" for block in change.blocks)
             lines = f"{came} {'line' if came == 1 else 'lines'} added, {len(change.blocks) - came} removed"
             self._alert(shown.url, "changed", moment, f"{shown.url} has changed: {lines}", change)
+            self._alert_of_price(shown, before[0], moment, change)
         return Observation(response, Outcome.CHANGED, page, change, dated=True)
 
     def _note_outage(self, shown: StoryPage, moment: datetime) -> None:
-        if shown.status >= 500 and shown.url not in self._down:
-            self._down.add(shown.url)
+        if shown.status >= 500:
+            self._down[shown.url] += 1
+        if self._down[shown.url] == 1:
             self._alert(shown.url, "unavailable", moment, f"{shown.url} is unavailable: status {shown.status}")
 
     def _alert(self, url: str, kind: str, moment: datetime, message: str, change: Change | None = None) -> None:
@@ -130,4 +140,14 @@ class _Telling:
             facts: dict[str, object] = {"tag": TAG}
             if change:
                 facts |= {"score": change.score, "reason": change.reason, "version": self._versions[url]}
-            self._alerts.append((url, kind, moment, message, facts))
+            self._alerts.append(((url, ""), kind, moment, message, facts))
+
+    def _alert_of_price(self, shown: StoryPage, before: str, moment: datetime, change: Change) -> None:
+        """What the watch of the price tells: of a page that changed, the price alone."""
+        old, new = (_PRICE_TEXT.search(html) for html in (before, shown.html))
+        if shown.url == WATCHED[0] and old and new and old[1] != new[1]:
+            lines = f"--- before\n+++ after\n@@ -1 +1 @@\n-{old[1]}\n+{new[1]}\n"
+            facts: dict[str, object] = {"tag": TAG, "name": _PRICE, "score": change.score, "reason": "the chosen part is different"}
+            facts |= {"version": self._versions[shown.url], "difference": lines}
+            message = f"{shown.url} has changed: 1 line added, 1 removed"
+            self._alerts.append(((shown.url, _PRICE), "changed", moment, message, facts))

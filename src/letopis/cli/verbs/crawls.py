@@ -34,6 +34,7 @@ from letopis.crawl import (
 )
 from letopis.errors import UsageError
 from letopis.fetch import private_ok
+from letopis.fetch.page_steps import STEP_HELP
 from letopis.lazy import lazy
 from letopis.model import parse_duration
 from letopis.model.printing import counted
@@ -87,7 +88,7 @@ _MAX_FAILURE_KINDS = 4
 @click.option("--sitemaps", is_flag=True, default=None, help="Plan what the hosts' sitemaps list.")
 @click.option("--requisites", is_flag=True, help="Fetch images, styles and scripts of pages too.")
 @click.option("--browser", is_flag=True, help="Look at pages as a browser shows them, with all that they load.")
-@click.option("--step", "steps", multiple=True, metavar="STEP", help="In a browser: click, type, select or wait.")
+@click.option("--step", "steps", multiple=True, metavar="STEP", help=STEP_HELP)
 @click.option(
     "--revisit-now",
     is_flag=True,

@@ -1,0 +1,67 @@
+"""Short texts that say how much or how it stands: money, shares, measures, states. They are news however short.
+
+An odd word too many makes news of a counter, one too few hides a price: the tables lean to the former.
+"""
+
+from __future__ import annotations
+
+import re
+
+from letopis.change.fingerprints import normalized_words
+
+CURRENCIES = (
+    "AED|AFN|ALL|AMD|AOA|ARS|AUD|AWG|AZN|BAM|BBD|BDT|BGN|BHD|BIF|BMD|BND|BOB|BRL|BSD|BTC|BTN|BWP|BYN|BZD|CAD|CDF|CHF|"
+    "CLP|CNY|COP|CRC|CUP|CVE|CZK|DJF|DKK|DOP|DZD|EGP|ERN|ETB|ETH|EUR|FJD|GBP|GEL|GHS|GIP|GMD|GNF|GTQ|GYD|HKD|HNL|HTG|"
+    "HUF|IDR|ILS|INR|IQD|IRR|ISK|JMD|JOD|JPY|KES|KGS|KHR|KMF|KPW|KRW|KWD|KYD|KZT|LAK|LBP|LKR|LRD|LSL|LYD|MAD|MDL|MGA|"
+    "MKD|MMK|MNT|MOP|MRU|MUR|MVR|MWK|MXN|MYR|MZN|NAD|NGN|NIO|NOK|NPR|NZD|OMR|PAB|PEN|PGK|PHP|PKR|PLN|PYG|QAR|RMB|RON|"
+    "RSD|RUB|RWF|SAR|SBD|SCR|SDG|SEK|SGD|SLE|SOS|SRD|SSP|STN|SYP|SZL|THB|TJS|TMT|TND|TOP|TRY|TTD|TWD|TZS|UAH|UGX|USD|"
+    "UYU|UZS|VED|VES|VND|VUV|WST|XAF|XCD|XOF|XPF|YER|ZAR|ZMW"
+)
+CURRENCY_SIGNS = "$¢-¥֏؋߾৲৳৻૱௹฿៛₠-⃀﷼﹩＄￠￡￥￦"
+_MONEY = re.compile(
+    rf"(?<![A-Za-z])(?:{CURRENCIES})(?![A-Za-z])|[{CURRENCY_SIGNS}%‰٪％]|\d,[-–—]"
+    r"|(?i:\b(?:eur|usd|gbp|chf|czk|kč|kc|kčs|zł|zl|zlot\w*|ft|forint\w*|kr|kron\w*|korun\w*|haléř\w*|fr|"
+    r"francs?|franken|"
+    r"euros?|eura|eur|cents?|centów|pence|pounds?|sterling|dollars?|dolar\w*|dollár\w*|yen|yuan|renminbi|"
+    r"rupees?|rs|lei|leu|"
+    r"лв|лев\w*|грн|гривен\w*|гривн\w*|руб\w*|р|доллар\w*|евро|динар\w*|din|dinar\w*|tl|lira|liras?|peso|pesos|"
+    r"reais|real|"
+    r"rand|shillings?|dirhams?|riyals?|won|baht|ringgit|rupiah|bitcoins?|satoshis?|basis points?|bps|percent|"
+    r"procent\w*|"
+    r"prozent|pour cent|por ciento|процент\w*|prices?|preis\w*|prix|precios?|preços?|prezz[io]|prij[sz]\w*|"
+    r"cen[aouy]|cijen[aeu]|"
+    r"pris|priser|hinta|ár|ára|preț\w*|fiyat\w*|цен[аыуе]|ціна|ціни|rates?|kurs\w*|kurz\w*|fees?|costs?|salary|"
+    r"wages?|rent)\b)"
+    r"|(?<=\d)\s?p\b|\bS/\s?\d|[元円圆圓원価價价]|値段|가격|السعر|درهم|ريال|मूल्य|रुपये|ราคา|บาท"
+)
+"""What money, a share or a rate is named by."""
+_FRACTION = re.compile(r"(?<![\d.,:])\d{1,9}(?:[.,]\d{1,2}|[.]\d{4,9})(?![\d.,:]*\d)")
+_STATES = re.compile(
+    r"(?<!\w)(?:yes|no|ano|ne|ja|nein|oui|non|sí|да|нет|tak|nie|open|closed|otevřeno|zavřeno|otvorené|"
+    r"zatvorené|geöffnet|geschlossen|"
+    r"ouvert|fermé|abierto|cerrado|открыто|закрыто|otwarte|zamknięte|aperto|chiuso|(?:un|not )?available|(?:on|"
+    r"off)line|"
+    r"up|down|operational|degraded|outage|running|stopped|free|full|volno|obsazeno|frei|belegt|active|inactive|enabled|"
+    r"disabled|valid|expired|passed|failed|cancelled|canceled|confirmed|postponed|delayed|zrušeno|potvrzeno|odloženo|"
+    r"(?:in|out of|back in) stock|sold out|(?:pre)?order|discontinued|(?:není )?skladem|vyprodáno|"
+    r"(?:ne)?dostupné|na sklade|"
+    r"vypredané|(?:nicht )?(?:auf lager|vorrätig|lieferbar|verfügbar)|ausverkauft|en stock|épuisé|rupture|"
+    r"(?:in)?disponible|"
+    r"agotado|(?:non )?disponibile|esaurito|(?:nie)?dostępn[yae]|wyprzedan[yae]|uitverkocht|op voorraad|"
+    r"(?:нет )?в наличии|"
+    r"продано|slutsåld|i lager|売り切れ|在庫あり|在庫切れ|有货|缺货|有貨|缺貨)(?!\w)"
+)
+_MOST_STATE_WORDS, _LONGEST_STATE = 4, 60
+
+
+def is_value(text: str) -> bool:
+    """Whether a text names money, a share or a rate, or has a fraction, which nothing that is counted has."""
+    return bool(_MONEY.search(text) or _FRACTION.search(text))
+
+
+def is_state(text: str) -> bool:
+    """Whether a text of few words says how something stands: open or closed, in stock or sold out, yes or no."""
+    if len(text) > _LONGEST_STATE:
+        return False
+    words = normalized_words(text).split()
+    return len(words) <= _MOST_STATE_WORDS and _STATES.search(" ".join(words)) is not None

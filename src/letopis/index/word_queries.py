@@ -1,0 +1,312 @@
+"""The tantivy queries that a question becomes.
+
+Words of the newest versions stand in a field with their places, those of older versions in one without. So where words
+stand together in an older version is read from its text; there no place tells the score, and base forms do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Protocol
+
+from letopis.index.page_text import WordsTogether, is_cjk
+from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
+from letopis.index.vocabulary import accent_pattern
+from letopis.index.word_documents import STATE_MARK, STATE_NOW
+from letopis.lazy import FieldType, Occur, Query
+from letopis.model import to_millis
+
+
+class Vocabulary(Protocol):
+    """An index whose words are known in all their forms."""
+
+    schema: Any
+    phrases: tuple[str, tuple[str, ...]]
+    """The field with the places of words, and what words begin with there."""
+    any_start: str
+    """What words begin with there, as a regular expression."""
+    older: str
+    """The field of older versions, which has no places; none where there are no older versions."""
+
+    def places_of(self, word: str) -> tuple[str, ...]:
+        """A word as it stands, in those fields: a term for each kind of block that has it."""
+
+    def having(self, candidates: Any, phrase: WordsTogether) -> list[int]:
+        """The ids of those older versions among some whose words stand together."""
+
+    def bases_of(self, form: str) -> tuple[str, ...]:
+        """Base forms under which a word can be found."""
+
+    def other_bases(self, form: str) -> tuple[str, ...]:
+        """Base forms of words that differ from it in accents alone."""
+
+    def forms_of(self, base: str) -> tuple[str, ...]:
+        """Words seen with that base form, itself first."""
+
+    def further_bases(self, form: str) -> tuple[str, ...]:
+        """Base forms that a word belongs to beside its own, as the archive has taught."""
+
+    def further_forms(self, form: str) -> tuple[str, ...]:
+        """Words that belong to a base form of this one beside their own."""
+
+
+_OTHER_ACCENTS = 0.5
+"""What a word counts that differs from the one asked for in accents: the exact form comes first."""
+_FURTHER = 0.7
+"""What a word counts whose forms were learned from the archive, beside one that a dictionary joins."""
+AnchorScores = Mapping[int, float]
+"""Pages that links call by the words of a clause, and what that adds to their score."""
+
+
+class QueryBuilder:
+    """Makes queries for one state of the index, and for one question, whose time and limits bound the work."""
+
+    def __init__(self, snapshot: Vocabulary, question: WordQuery | None = None) -> None:
+        self._snapshot = snapshot
+        self._schema = snapshot.schema
+        self._made: dict[QueryClause, Any] = {}
+        self._question = question
+        is_now = question is not None and question.at is None and not question.spans
+        self._older = "" if is_now else snapshot.older
+        self._fields = (snapshot.phrases[0], self._older) if self._older else (snapshot.phrases[0],)
+
+    def query(self, question: WordQuery, *, timed: bool = True, named: Sequence[AnchorScores] = ()) -> Any:
+        """The whole question as one query, or all of it but its time. Limits do not touch the score.
+
+        With `named`, one for each clause, its pages have what they are called as well as what stands on them.
+        """
+        return Query.boolean_query([*self._clauses(question, named), *self._around(question, timed)])
+
+    def called(self, question: WordQuery, named: Sequence[AnchorScores], *, timed: bool) -> Any:
+        """The same question of the pages alone that are named; of one clause, names are left to be added."""
+        pages = sorted({page for clause in named for page in clause})
+        some = _any_of([self._page(page) for page in pages])
+        is_single = has_single_clause(question)
+        clauses = self._clauses(question, () if is_single else named)
+        if is_single:
+            clauses = [(Occur.Should if occur is Occur.Must else occur, part) for occur, part in clauses]
+        return Query.boolean_query(
+            [(Occur.Must, Query.const_score_query(some, 0.0)), *clauses, *self._around(question, timed)]
+        )
+
+    def _clauses(self, question: WordQuery, named: Sequence[AnchorScores] = ()) -> list[tuple[Occur, Any]]:
+        parts = [(Occur.MustNot if c.negated else Occur.Must, self.clause(c)) for c in question.clauses]
+        if any(named):
+            return [(occur, self._or_named(part, pages)) for (occur, part), pages in zip(parts, named, strict=True)]
+        return parts
+
+    def _or_named(self, clause: Any, pages: AnchorScores) -> Any:
+        return _any_of([clause, *(Query.const_score_query(self._page(page), pages[page]) for page in pages)])
+
+    def _page(self, page: int) -> Any:
+        return Query.term_query(self._schema, "resource", page, "basic")
+
+    def _around(self, question: WordQuery, timed: bool) -> list[tuple[Occur, Any]]:
+        return [(occur, Query.const_score_query(part, 0.0)) for occur, part in self._limits(question, timed)]
+
+    def _limits(self, question: WordQuery, timed: bool) -> Iterator[tuple[Occur, Any]]:
+        if timed:
+            yield from self._time(question)
+        for (field, negated), values in _grouped_filters(question.limits).items():
+            yield (Occur.MustNot if negated else Occur.Must, self._one_of(field, values))
+        if question.resources is not None:
+            yield (Occur.Must, Query.term_set_query(self._schema, "resource", sorted(question.resources)))
+
+    def _time(self, question: WordQuery) -> Iterator[tuple[Occur, Any]]:
+        if question.spans:
+            yield (Occur.MustNot, Query.term_query(self._schema, "state", STATE_MARK, "basic"))
+            if question.until is not None:
+                yield (Occur.Must, self._range("time", None, to_millis(question.until)))
+            if question.since is not None:
+                yield (Occur.Must, self._range("until", to_millis(question.since) + 1, None))
+        elif question.at is None:
+            yield (Occur.Must, Query.term_query(self._schema, "state", STATE_NOW, "basic"))
+        else:
+            moment = to_millis(question.at)
+            yield (Occur.Must, self._range("time", None, moment))
+            yield (Occur.Must, self._range("until", moment + 1, None))
+
+    def _range(self, field: str, low: int | None, high: int | None) -> Any:
+        return Query.range_query(self._schema, field, FieldType.Integer, low, high)
+
+    def _one_of(self, field: str, values: list[str]) -> Any:
+        if len(values) == 1:
+            return Query.term_query(self._schema, field, values[0], "basic")
+        return Query.term_set_query(self._schema, field, values)
+
+    def clause(self, clause: QueryClause) -> Any:
+        """One of its terms; only the very word is kept out, not those that are widely the same."""
+        if clause not in self._made:
+            parts = [self.term(term, widely=not clause.negated) for term in clause.alternatives]
+            self._made[clause] = _any_of(parts)
+        return self._made[clause]
+
+    def term(self, term: QueryTerm, *, widely: bool = True) -> Any:
+        """One term, in its kinds of blocks where it names any; `widely` with other accents and learned forms too."""
+        if term.exact or term.prefix:
+            return self._exact(term)
+        if not term.blocks:
+            return self._forms(term.words[0], widely)
+        word, starts = term.words[0], [f"{kind.value}=" for kind in term.blocks]
+        if not self._older:
+            return _any_of([self._placed(word, start, widely) for start in starts])
+        found = (form for start in starts for form in self._placed_forms(word, start, widely))
+        return self._weighed(self._there(found), [self._forms(word, widely)])
+
+    def _forms(self, word: str, widely: bool) -> Any:
+        known = self._snapshot
+        found = known.bases_of(word)
+        queries = self._terms("base", found)
+        if widely:
+            queries += self._weaker("base", known.other_bases(word), found, _OTHER_ACCENTS)
+            queries += self._weaker("base", known.further_bases(word), found, _FURTHER)
+            further = [place for form in known.further_forms(word) for place in known.places_of(form)]
+            queries += [part for field in self._fields for part in self._weaker(field, further, (), _FURTHER)]
+        return _any_of(queries)
+
+    def _there(self, places: Iterable[str]) -> Any:
+        """One of these words, in versions of any time that is asked for."""
+        some = list(places)
+        return _any_of([self._one_of(field, some) for field in self._fields])
+
+    def _weighed(self, there: Any, often: list[Any]) -> Any:
+        """What must be there, by how often something stands on the page."""
+        parts = ((Occur.Should, part) for part in often)
+        return Query.boolean_query([(Occur.Must, Query.const_score_query(there, 0.0)), *parts])
+
+    def _placed_forms(self, word: str, start: str, widely: bool) -> list[str]:
+        """A word in a kind of block, in all its forms."""
+        known = self._snapshot
+        found = self._forms_of(known.bases_of(word), start)
+        if widely:
+            found += self._forms_of((*known.other_bases(word), *known.further_bases(word)), start)
+            found += [start + form for form in known.further_forms(word)]
+        return found
+
+    def _placed(self, word: str, start: str, widely: bool) -> Any:
+        """The same in a kind of block, where words are kept as they stand: each form is asked for."""
+        known = self._snapshot
+        found = self._forms_of(known.bases_of(word), start)
+        queries = self._terms("placed", found)
+        if widely:
+            further = [start + form for form in known.further_forms(word)]
+            further += self._forms_of(known.further_bases(word), start)
+            queries += self._weaker("placed", self._forms_of(known.other_bases(word), start), found, _OTHER_ACCENTS)
+            queries += self._weaker("placed", further, found, _FURTHER)
+        return _any_of(queries)
+
+    def _forms_of(self, bases: Iterable[str], start: str) -> list[str]:
+        return list(dict.fromkeys(start + form for base in bases for form in self._snapshot.forms_of(base)))
+
+    def _terms(self, field: str, words: Iterable[str]) -> list[Any]:
+        return [Query.term_query(self._schema, field, word, "freq") for word in words]
+
+    def _weaker(self, field: str, words: Iterable[str], found: Sequence[str], weight: float) -> list[Any]:
+        """Words that are not asked for themselves."""
+        terms = self._terms(field, (word for word in words if word not in found))
+        return [Query.boost_query(term, weight) for term in terms]
+
+    def _exact(self, term: QueryTerm) -> Any:
+        """Words as they stand."""
+        starts = [f"{kind.value}=" for kind in term.blocks]
+        if len(term.words) > 1:
+            return self._together(term, starts)
+        if term.prefix:
+            pattern = accent_pattern(term.words[0]) + ".*"
+            ways = [start + pattern for start in starts or (self._snapshot.any_start,)]
+            return _any_of([Query.regex_query(self._schema, field, way) for field in self._fields for way in ways])
+        if not starts:
+            return self._quoted(term.words[0])
+        places = [start + term.words[0] for start in starts]
+        return self._by_bases(self._there(places), term) if self._older else _any_of(self._terms("placed", places))
+
+    def _by_bases(self, there: Any, term: QueryTerm) -> Any:
+        """What must be there; how often its words stand on a page is told by their base forms alone."""
+        bases = dict.fromkeys(base for word in term.words for base in self._snapshot.bases_of(word))
+        return self._weighed(there, self._terms("base", bases))
+
+    def _together(self, term: QueryTerm, starts: list[str]) -> Any:
+        """Words that stand together."""
+        field, anywhere = self._snapshot.phrases
+        parts = [self._phrase(term, field, start) for start in starts or anywhere]
+        if not self._older:
+            return _any_of(parts)
+        found = self._older_together(term, starts or list(anywhere))
+        return self._by_bases(_any_of([*parts, Query.term_set_query(self._schema, "id", found)]), term)
+
+    def _older_together(self, term: QueryTerm, starts: list[str]) -> list[int]:
+        """The older versions in which words stand together, of those that the question is about."""
+        candidates = _any_of([self._all_of(term, start) for start in starts])
+        around = [] if self._question is None else self._around(self._question, timed=True)
+        phrase = WordsTogether.of(term.words, term.prefix, tuple(kind.value for kind in term.blocks))
+        return self._snapshot.having(Query.boolean_query([(Occur.Must, candidates), *around]), phrase)
+
+    def _all_of(self, term: QueryTerm, start: str) -> Any:
+        """All words in blocks of one kind of older versions."""
+        *words, last = (start + word for word in term.words)
+        parts = self._terms(self._older, words)
+        if term.prefix:
+            parts.append(Query.regex_query(self._schema, self._older, last + ".*"))
+        else:
+            parts += self._terms(self._older, [last])
+        return Query.boolean_query([(Occur.Must, part) for part in parts])
+
+    def _phrase(self, term: QueryTerm, field: str, start: str) -> Any:
+        words: list[Any] = [start + word for word in term.words]
+        make = Query.phrase_prefix_query if term.prefix else Query.phrase_query
+        return make(self._schema, field, words)
+
+    def _quoted(self, word: str) -> Any:
+        """The very word; how often it stands on a page is told by its base forms alone."""
+        return self._by_bases(self._there(self._snapshot.places_of(word)), QueryTerm((word,)))
+
+    def pattern(self, question: WordQuery) -> re.Pattern[str] | None:
+        """Finds the words of a question in a lowered text; a group for each term tells which it was."""
+        terms = [term for clause in question.clauses if not clause.negated for term in clause.alternatives]
+        return compiled_pattern(tuple(self._source(term) for term in terms)) if terms else None
+
+    def _source(self, term: QueryTerm) -> str:
+        """The regular expression of one term."""
+        if term.exact or term.prefix:
+            between = r"\W*" if any(map(is_cjk, term.words)) else r"\W+"
+            first = accent_pattern(term.words[0]) if term.prefix and len(term.words) == 1 else term.words[0]
+            return _word_pattern(first, between.join(("", *term.words[1:])) + (r"\w*" if term.prefix else ""))
+        known, word = self._snapshot, term.words[0]
+        bases = {*known.bases_of(word), *known.other_bases(word), *known.further_bases(word)}
+        forms = {word, *known.further_forms(word), *(form for base in bases for form in known.forms_of(base))}
+        return "|".join(_word_pattern(form) for form in sorted(forms, key=lambda form: (-len(form), form)))
+
+
+def has_single_clause(question: WordQuery) -> bool:
+    """Whether one clause alone decides which pages are found."""
+    return sum(not clause.negated for clause in question.clauses) == 1
+
+
+def _word_pattern(first: str, rest: str = "") -> str:
+    """A word with more behind it, and nothing of a word around.
+
+    What stands before is looked at last: a pattern that begins with letters
+    is searched for several times faster.
+    """
+    # A character of a script without blanks has other word characters on both sides.
+    return first + rest if is_cjk(first) else rf"{first}(?<!\w{first}){rest}(?!\w)"
+
+
+@lru_cache(maxsize=256)
+def compiled_pattern(sources: tuple[str, ...]) -> re.Pattern[str]:
+    """One pattern with a group for each source."""
+    return re.compile("|".join(f"({source})" for source in sources))
+
+
+def _any_of(queries: list[Any]) -> Any:
+    return queries[0] if len(queries) == 1 else Query.boolean_query([(Occur.Should, query) for query in queries])
+
+
+def _grouped_filters(limits: Iterable[FieldFilter]) -> dict[tuple[str, bool], list[str]]:
+    """Values of one field are alternatives."""
+    found: dict[tuple[str, bool], list[str]] = {}
+    for limit in limits:
+        found.setdefault((limit.field, limit.negated), []).append(limit.value)
+    return found
