@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from remembered_world import saved_search
 from served_archive import WebClient, at, running
-from signed_in import Person, add_people
+from signed_in import FORM, Person, add_people
 
 from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of, projects_of
@@ -219,14 +220,42 @@ def test_the_audit_log_is_a_table_that_is_filtered_and_taken_along(web: WebClien
     assert "Audit log" not in Person(web, "uwe").see("/accounts")
 
 
-def test_a_guest_is_told_on_a_page_why_accounts_stay_shut_and_not_who_has_one(web: WebClient, archive: Archive) -> None:
+def test_a_guest_keeps_their_own_account_and_is_not_told_who_has_another(web: WebClient, archive: Archive) -> None:
     add_people(archive, (("gabi", "guest"),))
-    answer = Person(web, "gabi").get("/accounts")
-    assert (answer.status, answer.headers["content-type"]) == (403, "text/html; charset=utf-8")
-    assert "ask an owner of this archive" in answer.text
-    assert "<h1>Not allowed</h1>" in answer.text
-    assert "olga" not in answer.text
-    assert "uwe" not in answer.text
+    gabi = Person(web, "gabi")
+    shown = gabi.see("/accounts")
+    assert "<h1>Your account</h1>" in shown
+    assert 'href="/accounts"' in gabi.see("/").partition("</nav>")[0]
+    for foreign in ("olga", "uwe", "Tokens for programs", "Audit log"):
+        assert foreign not in shown
+    assert gabi.send("/accounts/tokens", name="mine", scope="read")[0] == 403
+    assert gabi.send("/accounts/users/password", name="uwe", password=WORD)[0] == 403
+    assert gabi.send("/accounts/language", language="cs")[0] == 303
+    assert "Váš účet" in gabi.see("/accounts")
+    assert "authenticator" in gabi.send("/accounts/two-factor")[1] or "otpauth" in gabi.send("/accounts/two-factor")[1]
+    assert gabi.send("/accounts/password", old=WORD, new="another long one")[0] == 303
+    assert Accounts(archive.catalog.database).sign_in("gabi", "another long one") is not None
+
+
+def test_a_refused_form_of_accounts_keeps_what_was_written_but_no_password(web: WebClient) -> None:
+    status, shown = Person(web, "olga").send(
+        "/accounts/users", name="uwe", role="guest", email="u@example.org", password=WORD
+    )
+    assert status == 422
+    form = shown.partition('action="/accounts/users"')[2].partition("</form>")[0]
+    for part in ('value="uwe"', 'value="u@example.org"', '<option value="guest" selected>'):
+        assert part in form
+    assert WORD not in shown
+
+
+def test_choosing_a_language_after_a_refused_form_leads_to_where_the_form_stood(web: WebClient) -> None:
+    olga = Person(web, "olga")
+    fields = urlencode({"kind": "crawl", "csrf": olga.csrf})
+    sent = {"Content_Type": FORM, "Cookie": olga.cookie}
+    shown = web.ask("POST", "/jobs/start", fields, **sent, Referer=f"{web.address}/jobs?state=done").text
+    assert "/language/cs?back=/jobs%3Fstate%3Ddone" in shown
+    shown = web.ask("POST", "/jobs/start", fields, **sent, Referer="https://example.org/jobs").text
+    assert 'href="/language/cs?back=/"' in shown
 
 
 def test_tokens_tell_their_last_use_and_expire_and_people_tell_their_last_sign_in(tmp_path: Path) -> None:

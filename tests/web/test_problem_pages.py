@@ -44,6 +44,23 @@ def test_what_is_not_there_is_told_on_a_page_to_browsers(web: WebClient, path: s
     assert "<h1>Not in this archive</h1>" in answer.text
 
 
+def test_what_nobody_foresaw_is_told_on_a_page_and_to_programs_as_a_document(
+    web: WebClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a secret of the machine")
+
+    monkeypatch.setattr("letopis.web.crawls.recent_versions", fail)
+    answer = web.get("/crawl", **BROWSER)
+    assert (answer.status, answer.headers["content-type"]) == (500, "text/html; charset=utf-8")
+    assert "<h1>Something went wrong</h1>" in answer.text
+    assert "its log says why" in answer.text
+    assert "secret" not in answer.text
+    document = web.get("/crawl")
+    assert (document.status, document.headers["content-type"]) == (500, "application/problem+json")
+    assert "secret" not in document.text
+
+
 def test_an_address_that_leads_nowhere_says_so_and_a_site_that_is_not_there_can_be_crawled(web: WebClient) -> None:
     for path in (
         "/nowhere",

@@ -78,6 +78,57 @@ def test_what_a_run_lacks_is_told_on_the_page(web: WebClient) -> None:
     assert "Name a site" in answer.text
 
 
+def test_a_form_that_is_refused_keeps_what_was_written_and_leaves_the_query_in_xml_shut(web: WebClient) -> None:
+    uwe = Person(web, "uwe")
+    asked = {"kind": "crawl", "site": "no address", "scope": "domain", "depth": "7", "delay": "30s", "browser": "1"}
+    status, shown = uwe.send("/jobs/start", **asked)
+    assert status == 422
+    form = shown.partition('name="kind" value="crawl"')[2].partition("</form>")[0]
+    for part in (
+        'value="no address"',
+        '<option value="domain" selected>',
+        'value="7"',
+        '<option value="30s" selected>',
+    ):
+        assert part in form
+    boxes = {name: "checked" in rest for name, rest in re.findall(r'checkbox" name="(\w+)"([^>]*)', form)}
+    assert boxes == {"requisites": False, "browser": True}
+    assert shown.index('id="start"') < shown.index("Submit a query")
+    assert '<details class="more"><summary>Submit a query' in shown
+    assert 'value="other.example"' in uwe.send("/jobs/start", kind="export", site="other.example", format="nothing")[1]
+
+
+def test_a_crawl_says_what_was_asked_of_it_and_failed_alone_leads_to_no_map(web: WebClient, archive: Archive) -> None:
+    context = Context(archive, user="uwe", rights=READ | WRITE, origin="cli", private_ok=True)
+    start_run(context, StartRun(kind="crawl", site="http://127.0.0.1:9/", depth=2, delay=timedelta(seconds=5)))
+    asked = "the whole host · depth 2 · page limit 1\u202f000 · 5 s between requests · with images, styles and scripts"
+    assert asked in web.get("/jobs/1").text
+    assert "celý server · hloubka 2 · nejvýš stránek: 1\u202f000" in web.get("/jobs/1", Accept_Language="cs").text
+    work_off(archive)
+    assert 'href="/site/127.0.0.1:9"' not in web.get("/jobs/1").text
+
+
+def test_files_and_checks_of_the_archive_do_not_wait_for_crawls(archive: Archive) -> None:
+    context = Context(archive, user="olga", rights=READ | WRITE | OWN)
+    crawl = start_run(context, StartRun(kind="crawl", site="https://example.org/")).value
+    for asked in (StartRun(kind="export"), StartRun(kind="verify"), StartRun(kind="compact")):
+        assert start_run(context, asked).value.package != crawl.package
+
+
+def test_the_standing_crawl_calls_runs_as_their_list_does_and_deleting_asks_first(
+    web: WebClient, archive: Archive
+) -> None:
+    start_run(Context(archive, user="olga", rights=READ | WRITE | OWN), StartRun(kind="export"))
+    olga = Person(web, "olga")
+    for path in ("/crawl", "/jobs"):
+        assert "1 Download of the whole archive</a>" in olga.get(path).text
+    olga.send("/jobs/1/pause")
+    for path in ("/jobs/1", "/jobs"):
+        form = olga.get(path).text.partition('action="/jobs/1/delete"')
+        assert form[1]
+        assert form[0].rpartition("<details")[2].startswith(' class="ask"'), path
+
+
 def test_compacting_is_for_owners(web: WebClient, archive: Archive) -> None:
     with pytest.raises(Refused):
         start_run(Context(archive, user="uwe", rights=READ | WRITE), StartRun(kind="compact"))
@@ -152,7 +203,8 @@ def test_a_run_that_failed_says_so_as_an_error_and_leads_to_what_it_asked(web: W
     for shown in (crawl, audit):
         assert '<div class="note bad" role="alert"><p><strong>This run failed.</strong>' in shown
         assert "letopis " not in shown.partition('id="advanced"')[0].partition("<main")[2]
-    assert "None of the pages could be fetched.</span>" in crawl
+    assert "None of the pages could be fetched." in crawl
+    assert "None of the pages could be fetched." in uwe.get("/jobs").text, "the list says why too"
     assert '<span class="badge unavailable">no connection</span>' in crawl.partition('id="failures"')[2]
     assert 'href="/url/http://127.0.0.1:9/"' in crawl
     assert "No page of nowhere.example is in the archive; crawl it first." in audit
@@ -304,8 +356,8 @@ def test_a_run_in_the_queue_says_what_it_waits_for(web: WebClient, archive: Arch
     assert claim is not None
     claims.beat(claim, 2**62, WorkerReport("1/1 download: 12 fetched, 30 waiting", 0.2, None))
     assert 'It waits for run <a href="/jobs/1">1 Crawl of example.org</a>' in uwe.get("/jobs/2").text
-    assert "download: 12 fetched, 30 waiting" in uwe.get("/jobs/1").text
-    assert "staženo 12, čeká 30" in web.get("/jobs/1", Accept_Language="cs", Cookie=uwe.cookie).text
+    assert "download: 12 looked at, 30 waiting" in uwe.get("/jobs/1").text
+    assert "prohlédnuto 12, čeká 30" in web.get("/jobs/1", Accept_Language="cs", Cookie=uwe.cookie).text
 
 
 def test_a_crawl_says_which_host_it_waits_for_and_why(web: WebClient, archive: Archive) -> None:
@@ -316,15 +368,15 @@ def test_a_crawl_says_which_host_it_waits_for_and_why(web: WebClient, archive: A
     assert claim is not None
     later, past = (rfc3339(datetime.now(UTC) + timedelta(hours=hours)) for hours in (2, -2))
     for until, why, said in (
-        (later, "429", "16 fetched, 2 waiting; 127.0.0.4 answered with 429 and is asked again in "),
-        (later, "pause", "16 fetched, 2 waiting; the next request to 127.0.0.4 is in "),
-        (past, "429", "16 fetched, 2 waiting</dd>"),
+        (later, "429", "16 looked at, 2 waiting; 127.0.0.4 answered with 429 and is asked again in "),
+        (later, "pause", "16 looked at, 2 waiting; the next request to 127.0.0.4 is in "),
+        (past, "429", "16 looked at, 2 waiting</dd>"),
     ):
         step = f"1/1 download: 16 fetched, 2 waiting, 127.0.0.4 again at {until} ({why})"
         claims.beat(claim, 2**62, WorkerReport(step, 0.2, None))
         assert said in uwe.get("/jobs/1").text
     claims.finish(claim, 1, JobOutcome("done", "", b"", "", step="1/1 download: 18 fetched"))
-    assert "download: 18 fetched</dd>" in uwe.get("/jobs/1").text
+    assert "download: 18 looked at</dd>" in uwe.get("/jobs/1").text
     assert "waiting" not in uwe.get("/jobs/1").text.partition("<dl")[2].partition("</dl>")[0]
 
 

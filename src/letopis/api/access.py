@@ -59,6 +59,13 @@ _PAGES = (
 """Pages, with all below them, that differ from the rule: reading needs READ, anything else WRITE."""
 
 
+_OF_A_PERSON = frozenset(
+    f"/accounts{form}"
+    for form in ("", "/password", "/language", "/two-factor", "/two-factor/confirm", "/two-factor/off")
+)
+"""What everybody who signed in does with their own account, whatever their role."""
+
+
 class _RouteRight(NamedTuple):
     """The right that an operation states, with the method and the path of its route, and whether it takes a file."""
 
@@ -176,7 +183,8 @@ class AccessGate:
             return _unauthorized("this token is not valid; ask for a new one"), receive
         scope[_KEY] = principal
         permission = required_permission(scope["method"], scope["path"])
-        if permission != PUBLIC and (principal.mask | self._public) & permission != permission:
+        own = principal.session is not None and scope["path"] in _OF_A_PERSON
+        if permission != PUBLIC and not own and (principal.mask | self._public) & permission != permission:
             return _refusal(scope, principal), receive
         if scope["method"] in _READ_METHODS:
             return None, receive

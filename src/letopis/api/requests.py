@@ -123,6 +123,11 @@ async def _http_problem(request: Request, error: Exception) -> JSONResponse:
     return answer
 
 
+async def _fault(request: Request, error: Exception) -> JSONResponse:
+    """What nobody foresaw; the server logs where it happened."""
+    return problem_response(500, "Internal error", "the service could not answer this; its log says why")
+
+
 async def _gone(request: Request, error: Exception) -> Response:
     """Whoever hung up in the middle of a request hears nothing, and it is no fault of ours."""
     return Response(status_code=400)
@@ -134,3 +139,4 @@ def install_problems(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _validation_problem)
     app.add_exception_handler(HTTPException, _http_problem)
     app.add_exception_handler(ClientDisconnect, _gone)
+    app.add_exception_handler(Exception, _fault)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from itertools import islice
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -90,7 +90,7 @@ AUDIT_LOG_COLUMNS = (
 
 
 class AccountNotice(NamedTuple):
-    """What the page says at its top: how it went, or a secret that is shown this once."""
+    """What the page says at its top: how it went, or a secret that is shown this once; and a form that was refused."""
 
     status: int = 200
     done: str = ""
@@ -99,6 +99,7 @@ class AccountNotice(NamedTuple):
     link: str = ""
     secret: TwoFactorSecret | None = None
     recovery_codes: tuple[str, ...] = ()
+    form: Mapping[str, str] = MappingProxyType({})
 
 
 @router.get("/accounts")
@@ -224,7 +225,7 @@ def _carried_out(request: Request, form: Form, change: FormAction) -> Response:
     except LetopisError as error:
         status = 422 if isinstance(error, UsageError) else http_status_of(error)
         shown = _projects_page if change in (_add_project, _remove_project) else _accounts_page
-        return shown(request, AccountNotice(status, problem=shell_words(error)))
+        return shown(request, AccountNotice(status, problem=shell_words(error), form=form))
 
 
 def _run(request: Request, operation: Operation[Any, Any], form: Mapping[str, Any]) -> Any:

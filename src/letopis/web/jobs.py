@@ -9,8 +9,9 @@ import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, get_args
 
 from fastapi import APIRouter, Request, Response
@@ -32,12 +33,19 @@ from letopis.operations.crawls import CrawlScope
 from letopis.operations.exchange import PART_KINDS
 from letopis.operations.job_rows import Job, requester_of
 from letopis.operations.runs import JobNumbers, StartRun, cancel_jobs, delete_jobs, pause_jobs, resume_jobs, start_run
-from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
 from letopis.urls import site
 from letopis.web.languages import language_of, translatable, translate, use_language
 from letopis.web.pages import FAILURE_NAMES, NO_ANSWER, OUTCOME_NAMES, PageRoute, environment, form_of, render_page
-from letopis.web.run_steps import VALUE_NAMES, failure_words, run_results, run_title, step_words
+from letopis.web.run_steps import (
+    SCOPE_NAMES,
+    VALUE_NAMES,
+    asked_words,
+    failure_words,
+    run_results,
+    run_title,
+    step_words,
+)
 from letopis.web.tables import TableColumn, first_download, make_table, table_download
 
 router = APIRouter(route_class=PageRoute)
@@ -65,14 +73,21 @@ RUN_COLUMNS = (
     TableColumn("priority", translatable("Priority"), "number", hidden=True),
     TableColumn("owner", translatable("Submitted by")),
     TableColumn("submitted", translatable("Submitted"), "ago"),
-    TableColumn("took", translatable("Took")),
+    TableColumn("took", translatable("Took"), "custom"),
     TableColumn("message", translatable("Message"), hidden=True),
     TableColumn("actions", translatable("Actions"), "actions"),
 )
 
 
+LOOK_COLUMNS = (
+    TableColumn("url", translatable("Page"), "page"),
+    TableColumn("status", translatable("Status"), "custom"),
+    TableColumn("outcome", translatable("Outcome"), "outcome"),
+)
+
+
 class JobLine(NamedTuple):
-    """A job as the pages show it, with what whoever looks may do to it."""
+    """A job as the pages show it, with what whoever looks may do to it; it `took` so many seconds."""
 
     job: Job
     name: str
@@ -81,13 +96,13 @@ class JobLine(NamedTuple):
     priority: int
     owner: str
     submitted: datetime
-    took: str
+    took: float | None
     message: str
     actions: tuple[str, ...]
 
 
 def _line(context: Context, job: Job) -> JobLine:
-    took = format_span(round((job.finished - job.started).total_seconds(), 1)) if job.started and job.finished else ""
+    took = round((job.finished - job.started).total_seconds(), 1) if job.started and job.finished else None
     may = context.may(WRITE) and requester_of(context).may_change(job.owner)
     actions = tuple(one for one in _ACTIONS[job.state] if may or (one == "refresh" and context.may(WRITE)))
     return JobLine(
@@ -103,11 +118,12 @@ def open_runs(context: Context) -> list[JobLine]:
 
 
 class _Notice(NamedTuple):
-    """What the form shows of a query that was refused."""
+    """What the forms show of a run that was refused: what was written into the one that sent it."""
 
     status: int = 200
     problem: str = ""
     text: str = _EXAMPLE
+    form: Mapping[str, str] = MappingProxyType({})
 
 
 _NO_NOTICE = _Notice()
@@ -131,8 +147,8 @@ def _list_page(request: Request, chosen: dict[str, str], notice: _Notice = _NO_N
         counts=[(name, counts.get(name, 0)) for name in _STATES],
         favourites=list(operations.list_favourites(context, operations.FavouritesQuery())),
         may_write=context.may(WRITE), may_own=context.may(OWN), formats=PART_KINDS, format_names=_FORMAT_NAMES,
-        scopes=get_args(CrawlScope), pause=settings.crawl.delay, largest=settings.serve.max_upload,
-        problem=notice.problem, text=notice.text,
+        scopes=get_args(CrawlScope), scope_names=SCOPE_NAMES, pause=settings.crawl.delay,
+        largest=settings.serve.max_upload, problem=notice.problem, text=notice.text, form=notice.form,
     )  # fmt: skip
 
 
@@ -152,7 +168,7 @@ def _start(request: Request, form: dict[str, str]) -> Response:
         made = start_run(context, bind(StartRun, given, context.moment(), door="http"))
     except LetopisError as error:
         status = 422 if isinstance(error, UsageError) else http_status_of(error)
-        return _list_page(request, {}, _Notice(status, shell_words(error)))
+        return _list_page(request, {}, _Notice(status, shell_words(error), form=form))
     return _to_job(made)
 
 
@@ -195,7 +211,7 @@ async def _progress(request: Request, run: int | None) -> AsyncIterator[str]:
         state.listeners -= 1
 
 
-environment.filters |= {"step": step_words, "run_title": run_title}
+environment.filters |= {"step": step_words, "run_title": run_title, "run_failure": failure_words, "asked": asked_words}
 
 
 def _open_jobs(request: Request, run: int | None) -> str:
@@ -308,15 +324,18 @@ def show(request: Request, number: str, xslt: str = "") -> Response:
     looks = looks_of(_bytes(log).decode("utf-8", "replace"))
     result = operations.job_result(context, operations.ResultQuery(id=job.id)) if plain else None
     results = run_results(request, _bytes(result)) if result is not None else []
+    every = make_table(request, LOOK_COLUMNS, looks, "a", _LAST_LOOKS, place="last") if job.ended and looks else None
     tables = {f"run-{job.id}-{one.step}": one.table for one in results if one.table is not None}
+    tables |= {f"run-{job.id}-addresses": every} if every else {}
     place = _site(text)
     return first_download(tables) or render_page(
         request, "job.html", line=_line(context, job), behind=_behind(context, job), failure=failure_words(job),
+        query=text,
         result=_cut(result) if result is not None else "", styles=styles, style=xslt if xslt in styles else "",
         log=_cut(log), text=_cut(operations.job_query(context, wanted)), results=results, site=place,
         called=VALUE_NAMES, known=bool(place) and knows_site(context.archive, place), outcomes=_counted(looks),
-        looks=looks[:_LAST_LOOKS],
-        failures=[look for look in looks if look.failed][:_MOST_FAILURES],
+        looks=looks[:_LAST_LOOKS], every=every, failures=[look for look in looks if look.failed],
+        most_failures=_LAST_LOOKS if every else _MOST_FAILURES,
         files=list(operations.list_job_files(context, wanted)),
     )  # fmt: skip
 

@@ -27,6 +27,8 @@ from letopis.model.rights import OWN
 from letopis.operations import Context, bind
 from letopis.operations.alerts import AlertsQuery
 from letopis.operations.checks import CheckCommand, check
+from letopis.operations.job_rows import Job
+from letopis.operations.jobs import JobsQuery, list_jobs
 from letopis.operations.setting_changes import ResetSettingCommand, SetSettingCommand, reset_setting, set_setting
 from letopis.operations.totals import (
     GrowthRow,
@@ -231,7 +233,14 @@ def storage(request: Request, archive: ArchiveDep) -> Response:
         purposes=_PARTS, keep=archive.settings.store, fetch=archive.settings.fetch, serve=archive.settings.serve,
         room=disk_room(context), growth=found and _growth(found.growth), kind_names=_KIND_NAMES,
         health=known.soon("health", 60, partial(_health, context)) if context.may(OWN) else None,
+        verified=_verified(context) if context.may(OWN) else None,
     )  # fmt: skip
+
+
+def _verified(context: Context) -> Job | None:
+    """The last run that verified the archive to its end."""
+    ended = (job for state in ("done", "failed") for job in list_jobs(context, JobsQuery(state=state, limit=1000)))
+    return max((job for job in ended if job.name == "verify"), key=lambda job: job.id, default=None)
 
 
 def _growth(rows: list[GrowthRow]) -> StorageGrowth:

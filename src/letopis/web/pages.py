@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
-from urllib.parse import parse_qs, quote, unquote, unquote_plus
+from urllib.parse import parse_qs, quote, unquote, unquote_plus, urlsplit
 
 from anyio.to_thread import run_sync
 from fastapi import Request, Response
@@ -248,8 +248,11 @@ def render_page(request: Request, template: str, status: int = 200, **values: An
 
 
 def _current_address(request: Request) -> str:
-    """Where the reader is, with its question: the way back from the choice of a language."""
-    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    """Where the reader is, with its question: the way back from the choice of a language; of a form, where it stood."""
+    asked = urlsplit(request.headers.get("referer", "")) if request.method == "POST" else request.url
+    if asked.netloc != request.url.netloc:
+        return "/"
+    return asked.path + (f"?{asked.query}" if asked.query else "")
 
 
 def _site_beside(archive: Archive, url: str) -> tuple[str, int]:
@@ -273,7 +276,7 @@ def problem_page(request: Request, status: int, message: str) -> HTMLResponse:
     lacking = status == 403 and message.endswith("may not do this; ask an owner of this archive")
     return render_page(
         request, "error.html", status, title=title, message=message, unknown=unknown, nowhere=nowhere, lacking=lacking,
-        lists=_LISTS,
+        lists=_LISTS, fault=status == 500,
     )  # fmt: skip
 
 
@@ -425,7 +428,12 @@ class ProblemPages:
         if scope["type"] != "http" or scope["path"].startswith(_FOR_PROGRAMS) or not _reads_pages(scope):
             await self._app(scope, receive, send)
             return
-        await self._app(scope, receive, _Replacing(scope, receive, send))
+        replacing = _Replacing(scope, receive, send)
+        try:
+            await self._app(scope, receive, replacing)
+        except Exception:
+            await replacing.fault()
+            raise
 
 
 def _reads_pages(scope: Scope) -> bool:
@@ -441,17 +449,26 @@ class _Replacing:
         self._send = send
         self._start: Message | None = None
         self._body = b""
+        self._sent = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start" and _is_problem(message):
             self._start = message
         elif self._start is None:
+            self._sent = True
             await self._send(message)
         else:
             self._body += message.get("body", b"")
             if not message.get("more_body", False):
                 page = await run_sync(self._page, self._start)
                 await page(self._scope, self._receive, self._send)
+
+    async def fault(self) -> None:
+        """A page for what nobody foresaw, unless an answer has begun; the server logs where it happened."""
+        if not self._sent:
+            self._sent = True
+            page = await run_sync(problem_page, Request(self._scope), 500, "")
+            await page(self._scope, self._receive, self._send)
 
     def _page(self, start: Message) -> Response:
         problem: dict[str, Any] = json.loads(self._body)

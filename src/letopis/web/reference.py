@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from itertools import groupby
 from shlex import quote as shell_quote
-from typing import Any, get_type_hints
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Request, Response
@@ -23,8 +24,8 @@ from letopis.errors import NotFound
 from letopis.model.rights import OWN, READ, WRITE
 from letopis.operations import Document, Operation, Parameter, Rows
 from letopis.operations.registry import all_operations
-from letopis.web.languages import translatable
-from letopis.web.pages import PageRoute, render_page
+from letopis.web.languages import translatable, translate
+from letopis.web.pages import PageRoute, environment, render_page
 
 router = APIRouter(route_class=PageRoute)
 
@@ -48,7 +49,6 @@ _NEEDS = {
     WRITE: translatable("Needs an account with the role user."),
     OWN: translatable("Needs an owner."),
 }
-_MODULES = re.compile(r"(?:\w+\.)+(?=\w)")
 _EXAMPLES = {"url": "https://example.org/", "site": "example.org", "q": "garden", "name": "anna", "word": "garden"}
 """Values that say more than any text would."""
 
@@ -107,26 +107,34 @@ def _limits(one: Parameter) -> str:
     return f"≥ {low:.10g}" if low is not None else f"≤ {high:.10g}" if high is not None else ""
 
 
-def _answer_fields(operation: Operation[Any, Any]) -> list[tuple[str, str]]:
+def _answer_fields(operation: Operation[Any, Any]) -> list[tuple[str, Any]]:
     """Names and types of what an answer has."""
     if operation.row is None or operation.status == 204:
         return []
     hints = get_type_hints(operation.row)
     names = getattr(operation.row, "_fields", None) or getattr(operation.row, "__dataclass_fields__", hints)
-    return [(name, _type_name(hints[name])) for name in names if name in hints]
+    return [(name, hints[name]) for name in names if name in hints]
 
 
 def _type_name(hint: Any) -> str:
     """A type as people write it who read JSON."""
-    name = hint.__name__ if type(hint) is type else _MODULES.sub("", str(hint))
-    return _PYTHON_NAMES.sub(lambda found: _JSON_NAMES[found[0]], name)
+    parts, kind = get_args(hint), get_origin(hint)
+    if kind in (Union, UnionType):
+        return f" {translate(_OR)} ".join(map(_type_name, parts))
+    if kind is Literal:
+        return ", ".join(map(str, parts))
+    if kind in (list, tuple, Sequence):
+        return translate(_LIST_OF, what=_type_name(parts[0]))
+    return translate(_JSON_NAMES.get(hint, _OBJECT))
 
 
 _JSON_NAMES = {
-    "str": "text", "int": "whole number", "float": "number", "bool": "true or false", "datetime": "time",
-    "timedelta": "seconds", "None": "null", " | ": " or ", ", ...": "", "tuple": "list", "dict": "object",
+    str: translatable("text"), int: translatable("whole number"), float: translatable("number"),
+    bool: translatable("true or false"), datetime: translatable("time"), timedelta: translatable("seconds"),
+    type(None): translatable("nothing (null)"),
 }  # fmt: skip
-_PYTHON_NAMES = re.compile(r"\b(?:str|int|float|bool|datetime|timedelta|None|tuple|dict)\b| \| |, \.\.\.")
+_OR, _LIST_OF, _OBJECT = translatable("or"), translatable("list ({what})"), translatable("object")
+environment.filters["json_type"] = _type_name
 
 
 def _sample(one: ReferenceParameter) -> Any:

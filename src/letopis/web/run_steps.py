@@ -23,7 +23,7 @@ from letopis.model import as_moment
 from letopis.operations.job_rows import Job
 from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
-from letopis.web.languages import translatable, translate
+from letopis.web.languages import grouped, translatable, translate
 from letopis.web.pages import url_in_path
 from letopis.web.site_tables import EVENT_NAMES, FINDING_NAMES, ISSUE_NAMES
 from letopis.web.tables import TableColumn, TableView, make_table
@@ -31,8 +31,8 @@ from letopis.web.tables import TableColumn, TableView, make_table
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-_CRAWL_FIGURES = translatable("{fetched} fetched, {waiting} waiting")
-_ALL_FETCHED = translatable("{fetched} fetched")
+_CRAWL_FIGURES = translatable("{fetched} looked at, {waiting} waiting")
+_ALL_FETCHED = translatable("{fetched} looked at")
 _HOST_RESTS = translatable("the next request to {host} is in {span}")
 _HOST_BUSY = translatable("{host} answered with {status} and is asked again in {span}")
 _CRAWLED = re.compile(r"(\d+) fetched(?:, (\d+) waiting(?:, (\S+) again at (\S+) \((\d+|pause)\))?)?")
@@ -108,6 +108,43 @@ def failure_words(job: Job) -> str:
     return _FOR_OTHERS.sub("", _STEP_BEFORE.sub("", job.message))
 
 
+SCOPE_NAMES = {
+    "page": translatable("only this page"),
+    "prefix": translatable("pages below this address"),
+    "host": translatable("the whole host"),
+    "domain": translatable("all hosts of the domain"),
+    "any": translatable("anywhere"),
+}
+
+
+def asked_words(query: bytes) -> list[str]:
+    """What was asked of a crawl, in the words of its form; of other runs their titles say it."""
+    try:
+        step = next(read_xml(query, "the query").iter("download"), None)
+    except UsageError:
+        return []
+    if step is None:
+        return []
+    given = {str(name): str(value) for name, value in step.attrib.items()}
+    depth, limit, delay = given.get("maxlevel", ""), given.get("limit", ""), given.get("delay", "")
+    scope = SCOPE_NAMES.get(given.get("scope", "host"))
+    said = [
+        translate(scope) if scope else "",
+        translate(_DEPTH, depth=depth) if depth.isdecimal() else "",
+        translate(_LIMIT, limit=grouped(int(limit))) if limit.isdecimal() else "",
+        translate(_DELAY, span=re.sub(r"(?<=\d)(?=[a-z])", " ", delay)) if delay else "",
+        translate(_REQUISITES) if given.get("requisites") == "true" else "",
+        translate(_BROWSER) if given.get("browser") == "true" else "",
+    ]
+    return [words for words in said if words]
+
+
+_DEPTH, _LIMIT = translatable("depth {depth}"), translatable("page limit {limit}")
+_DELAY = translatable("{span} between requests")
+_REQUISITES = translatable("with images, styles and scripts")
+_BROWSER = translatable("as a browser shows pages")
+
+
 class RunFigure(NamedTuple):
     """A count or a size that a step found."""
 
@@ -179,7 +216,7 @@ _COUNTED = ("broken", "check", "duplicates", "links", "mapdiff", "report", "veri
 _FIGURES: dict[str, tuple[str, str]] = {
     "pages": (translatable("Pages"), "number"),
     "indexable": (translatable("Search engines may list"), "number"),
-    "fetched": (translatable("Fetched"), "number"),
+    "fetched": (translatable("Looked at"), "number"),
     "links": (translatable("Links"), "number"),
     "bytes": (translatable("Size"), "size"),
     "records": (translatable("Records"), "number"),
