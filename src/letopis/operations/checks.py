@@ -170,7 +170,7 @@ def check(context: Context, asked: CheckCommand) -> Rows[CheckResult]:
     """
     browser = asked.browser or bool(asked.step)
     if browser and asked.head:
-        raise UsageError("head excludes browser; leave one of them out")
+        raise UsageError("'head' excludes 'browser'; leave one of them out")
     options = checker.CheckOptions(
         uid=asked.uid, now=asked.now, force=asked.force, head=asked.head, private_ok=context.private_ok,
         browser=browser, requisites=asked.requisites, steps=parse_steps(asked.step),

@@ -86,7 +86,7 @@ class ExportQuery(Parameters):
                 f"{self.kind} is of a part of the archive; name one page for {' or '.join(_OF_A_PAGE)} alone"
             )
         if self.at is not None and self.url is None:
-            raise UsageError("at needs the address of a page; give one, or use from and to")
+            raise UsageError("'at' needs the address of a page; give one, or use 'from' and 'to'")
 
     @property
     def selected(self) -> ExportSelection:

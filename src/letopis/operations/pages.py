@@ -104,7 +104,7 @@ class GetQuery(Parameters):
         if sum((self.at is not None, self.version is not None, self.last_available)) > 1:
             raise UsageError("these name different versions; give only one of at, version and last-available")
         if self.browser and (self.offline or self.version is not None):
-            raise UsageError("browser needs a check; leave it out, or leave out offline and version")
+            raise UsageError("'browser' needs a check; leave it out, or leave out 'offline' and 'version'")
 
 
 @operation(
@@ -237,7 +237,7 @@ def diff_sides(context: Context, asked: DiffQuery) -> tuple[Version, Version]:
     url, archive = parse_user_url(asked.url), context.archive
     if asked.uid is not None:
         if asked.start is not None or asked.to is not None:
-            raise UsageError("as excludes from and to; leave one of them out")
+            raise UsageError("'as' excludes 'from' and 'to'; leave one of them out")
         return _since_last_look(context, url, asked.uid)
     archive.answers.resource(url)
     new = archive.get(url) if asked.to is None else version_at(context, url, asked.to, offline=asked.offline)

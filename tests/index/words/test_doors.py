@@ -171,10 +171,10 @@ def test_every_door_has_the_same_limits(archive: Archive, name: str, most: int, 
     ("values", "sentence"),
     [
         ({"q": "x", "lang": "english"}, "'english' is no code of a language"),
-        ({"q": "x", "block": "shoe"}, "'shoe' is no kind of block"),
+        ({"q": "x", "block": "shoe"}, "'shoe' is not a kind of block"),
         ({"q": 'a "b'}, "a quotation mark is missing"),
         ({"q": "x", "at": "2026-01-01", "from": "2026-01-01"}, "exclude each other"),
-        ({"q": ""}, "nothing is asked for"),
+        ({"q": ""}, "the query is empty"),
         ({"q": "x", "offset": "10001"}, "offset"),
     ],
 )

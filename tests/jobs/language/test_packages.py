@@ -114,7 +114,7 @@ def test_packages_lie_in_the_archive_unless_a_setting_says_otherwise(tmp_path: P
         ({"query.xsl": "GOOD", "package.toml": "colour = 'red'"}, "'colour' in .* has no meaning"),
         ({"query.xsl": "GOOD", "package.toml": "query = '../query.xsl'"}, "must be the plain name of a file"),
         ({"query.xsl": "GOOD", "package.toml": "result = 'absent.xsl'"}, "is named in package.toml and is not there"),
-        ({"query.xsl": "WRONG"}, "what query.xsl of package 'mine' made, line 2: <dance> is no step"),
+        ({"query.xsl": "WRONG"}, "what query.xsl of package 'mine' made, line 2: <dance> is not a step"),
     ],
 )
 def test_a_package_that_cannot_be_used_says_why(files: dict[str, str], told: str, tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def sheet(steps: str) -> str:
 
 
 def test_unknown_doubled_and_misnamed_packages_are_told(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="unknown package 'nowhere'; known are downloader"):
+    with pytest.raises(NotFound, match="unknown package 'nowhere'; choose one of downloader"):
         parse_job_file(b'<query package="nowhere"><x/></query>', with_packages(tmp_path))
     shutil.copytree(news_folder(tmp_path / "first"), tmp_path / "second" / "sengine")
     with pytest.raises(UsageError, match="there are two packages 'sengine'"):
