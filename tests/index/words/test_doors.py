@@ -170,7 +170,7 @@ def test_every_door_has_the_same_limits(archive: Archive, name: str, most: int, 
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ({"q": "x", "lang": "english"}, "'english' is no code of a language"),
+        ({"q": "x", "lang": "english"}, "'english' is not a language code"),
         ({"q": "x", "block": "shoe"}, "'shoe' is not a kind of block"),
         ({"q": 'a "b'}, "a quotation mark is missing"),
         ({"q": "x", "at": "2026-01-01", "from": "2026-01-01"}, "exclude each other"),

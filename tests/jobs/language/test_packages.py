@@ -140,7 +140,7 @@ def test_unknown_doubled_and_misnamed_packages_are_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there are two packages 'sengine'"):
         packages(with_packages(tmp_path / "second"))
     (tmp_path / "third" / "My Package").mkdir(parents=True)
-    with pytest.raises(UsageError, match="'My Package' is no name of a package"):
+    with pytest.raises(UsageError, match="'My Package' is not a package name"):
         packages(with_packages(tmp_path / "third"))
 
 
