@@ -116,16 +116,13 @@ def stats(context: Context, asked: WholeArchive) -> Value[ArchiveTotals]:
     counted, words = context.archive.stats(), word_index(context.archive)
     disk = counted.disk_bytes
     larger = disk > counted.raw_bytes > 0
-    return Value(
-        ArchiveTotals(
-            counted.documents, counted.versions, counted.checks, counted.contents, counted.raw_bytes,
-            counted.pack_bytes, counted.catalog_bytes, links, counted.hosts,
-            counted.index_bytes, disk, round(disk / counted.raw_bytes, 4) if counted.raw_bytes else None,
-            round(counted.catalog_bytes / counted.versions, 1) if counted.versions else None,
-            behind, words.lag(), words.names_lag(),
-        ),
-        remark=_LARGER if larger else "",
+    totals = ArchiveTotals(
+        **counted._replace(links=links)._asdict(), disk_bytes=disk,
+        ratio=round(disk / counted.raw_bytes, 4) if counted.raw_bytes else None,
+        catalog_bytes_per_version=round(counted.catalog_bytes / counted.versions, 1) if counted.versions else None,
+        links_lag=behind, search_lag=words.lag(), names_lag=words.names_lag(),
     )  # fmt: skip
+    return Value(totals, remark=_LARGER if larger else "")
 
 
 class StoragePart(NamedTuple):
