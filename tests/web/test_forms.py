@@ -49,7 +49,7 @@ def test_a_watch_is_added_and_removed_by_somebody_with_an_account(web: WebClient
     assert send(web, "/watches", cookie, **fields) == (303, "/watches/1?done=added")
     watch = WatchList(archive).entries()[0].watch
     assert (watch.url, watch.every, watch.filters, watch.origin) == (url, 7200.0, (("css", "main"),), "http")
-    assert "<div>every 2 h</div>" in web.get("/watches", Cookie=cookie).text
+    assert '<span class="nowrap">every 2 h</span>' in web.get("/watches", Cookie=cookie).text
     asked = send(web, "/watches/many", cookie, url=url, action="remove", csrf=csrf)
     assert asked[0] == 200
     assert "Remove 1 watch?" in asked[1]

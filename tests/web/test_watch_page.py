@@ -339,8 +339,8 @@ def test_the_list_shows_what_is_unread_failing_or_paused_alone_and_leads_to_a_fe
     assert 'href="/watches?tag=&amp;show=paused">paused <span class="count">1</span>' in page
     assert "show=failing" not in page, "nothing fails"
     for show, url in (("unread", SHOP), ("paused", other)):
-        shown = uwe.get(f"/watches?show={show}").text
-        assert re.findall(r'class="page" href="/watches/\d" title="([^"]+)"', shown) == [url]
+        listed = re.findall(r'class="page" href="/watches/\d" title="([^"]+)"', uwe.get(f"/watches?show={show}").text)
+        assert listed == [url]
     assert 'href="/feed/watches"' in page
     feed = uwe.get("/feed/watches").text
     assert "<title>Changes of all watches</title>" in feed

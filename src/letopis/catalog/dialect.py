@@ -16,7 +16,7 @@ from letopis.errors import REPAIR, Busy, Damaged, MissingExtra, NotReady
 # For values of these two types the library looks for an adapter, raises and drops two errors, and takes the value as
 # it is. Found at once, half of the time of writing a row is saved.
 sqlite3.register_adapter(bytes, bytes)
-sqlite3.register_adapter(type(None), {}.get)
+sqlite3.register_adapter(type(None), {}.get)  # type: ignore[arg-type]
 
 
 class DbConnection(Protocol):

@@ -225,7 +225,7 @@ def snippet(text: str, pattern: re.Pattern[str] | None) -> Snippet:
         return _opening(text, body)
     low = lowered(text)
     hit = _best_hit(low, body, pattern)
-    return _opening(text, body) if hit is None else _context_of(text, low, hit, pattern)
+    return _opening(text, body) if hit is None else _context_of(text, low, *hit.span(), pattern)
 
 
 def _best_hit(low: str, body: int, pattern: re.Pattern[str]) -> re.Match[str] | None:
@@ -271,16 +271,19 @@ def _variety(text: str, hit: re.Match[str], hits: list[re.Match[str]]) -> int:
     return len({other.lastindex for other in hits if hit.start() <= other.start() < limit})
 
 
-def _context_of(text: str, low: str, hit: re.Match[str], pattern: re.Pattern[str]) -> Snippet:
+def _context_of(text: str, low: str, start: int, end: int, pattern: re.Pattern[str]) -> Snippet:
     """The surroundings of a hit within its block, cut between words, with all hits in them marked."""
-    start, end = hit.span()
     first = text.rfind("\n", 0, start) + 1 + LINE_LEAD
     last = text.find("\n", end)
-    last = len(text) if last < 0 else last
+    if last < 0:
+        last = len(text)
     begin = first if start - first <= _CONTEXT else text.find(" ", start - _CONTEXT, start) + 1 or start - _CONTEXT
     until = max(end + _CONTEXT, begin + _MAX_SNIPPET)
     stop = last if until >= last else max(end, text.rfind(" ", end, until))
     lead = "… " if begin > first else ""
     shift = len(lead) - begin
-    marks = [(m.start() + shift, m.end() + shift) for m in pattern.finditer(low, begin, stop)]
+    marks = []
+    for found in pattern.finditer(low, begin, stop):
+        opens, closes = found.span()
+        marks.append((opens + shift, closes + shift))
     return Snippet(f"{lead}{text[begin:stop]}{' …' if stop < last else ''}", tuple(marks))

@@ -8,12 +8,12 @@ Plain words are found in all their forms; words in quotes as they stand.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 
 from letopis.errors import UsageError
 from letopis.index.page_text import nfc, split_words
 from letopis.model import BlockKind
+from letopis.tuples import NamedTuple
 from letopis.urls import site
 
 _TOKEN = re.compile(r'(?P<minus>-)?(?:(?P<field>[A-Za-z][A-Za-z0-9]*):)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
@@ -24,8 +24,7 @@ MAX_TERMS = 64
 """Words and phrases of one question."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueryTerm:
+class QueryTerm(NamedTuple):
     """Something to be found: one word in its forms, one as it stands, a phrase, or words that begin so."""
 
     words: tuple[str, ...]
@@ -34,16 +33,14 @@ class QueryTerm:
     blocks: tuple[BlockKind, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class QueryClause:
+class QueryClause(NamedTuple):
     """One of the alternatives must be there, or none of them when `negated`."""
 
     alternatives: tuple[QueryTerm, ...]
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FieldFilter:
+class FieldFilter(NamedTuple):
     """A field must have the value, or must not."""
 
     field: str
@@ -51,8 +48,7 @@ class FieldFilter:
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class WordQuery:
+class WordQuery(NamedTuple):
     """What is looked for, where and when.
 
     `at` asks for the pages of that moment, now when it is None. `since` and

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -103,7 +103,7 @@ def nearby_words(
     if len(words) != 1 or distance < 1:
         raise UsageError("give one word, and a distance of at least 1")
     snapshot = index.snapshot()
-    asked = replace(question or WordQuery(), clauses=(QueryClause((QueryTerm((words[0],)),)),))
+    asked = (question or WordQuery())._replace(clauses=(QueryClause((QueryTerm((words[0],)),)),))
     matcher = QueryBuilder(snapshot, asked)
     targets = frozenset(snapshot.bases_of(words[0]))
     forms = frozenset({words[0], *(form for base in targets for form in snapshot.forms_of(base))})

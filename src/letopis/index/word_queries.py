@@ -30,6 +30,9 @@ class Vocabulary(Protocol):
     older: str
     """The field of older versions, which has no places; none where there are no older versions."""
 
+    sources: dict[QueryTerm, str]
+    """Regular expressions of terms that were asked for."""
+
     def places_of(self, word: str) -> tuple[str, ...]:
         """A word as it stands, in those fields: a term for each kind of block that has it."""
 
@@ -77,7 +80,8 @@ class QueryBuilder:
 
         With `named`, one for each clause, its pages have what they are called as well as what stands on them.
         """
-        return Query.boolean_query([*self._clauses(question, named), *self._around(question, timed)])
+        parts = [*self._clauses(question, named), *self._around(question, timed)]
+        return parts[0][1] if len(parts) == 1 and parts[0][0] is Occur.Must else Query.boolean_query(parts)
 
     def called(self, question: WordQuery, named: Sequence[AnchorScores], *, timed: bool) -> Any:
         """The same question of the pages alone that are named; of one clause, names are left to be added."""
@@ -269,6 +273,12 @@ class QueryBuilder:
 
     def _source(self, term: QueryTerm) -> str:
         """The regular expression of one term."""
+        known = self._snapshot.sources
+        if term not in known:
+            known[term] = self._make_source(term)
+        return known[term]
+
+    def _make_source(self, term: QueryTerm) -> str:
         if term.exact or term.prefix:
             between = r"\W*" if any(map(is_cjk, term.words)) else r"\W+"
             first = accent_pattern(term.words[0]) if term.prefix and len(term.words) == 1 else term.words[0]

@@ -22,6 +22,7 @@ from letopis.index.page_text import (
     unpack_older_page,
     unpack_stored_page,
 )
+from letopis.index.query_language import QueryTerm
 from letopis.index.vocabulary import accent_variants
 from letopis.index.word_documents import ANY_START, PHRASE_STARTS, STATE_MARK, STATE_NOW, WordIndexMark, unpack_mark
 from letopis.index.word_runs import OPEN_END, IndexedRun
@@ -55,6 +56,7 @@ class WordSnapshot:
         self._forms: dict[str, tuple[str, ...]] = {}
         self._others: dict[str, tuple[str, ...]] = {}
         self._further: dict[str, tuple[str, ...]] = {}
+        self.sources: dict[QueryTerm, str] = {}
         self._members: dict[str, tuple[str, ...]] = {}
         self._places: dict[str, tuple[str, ...]] = {}
         self._languages: frozenset[str] | None = None
@@ -191,8 +193,9 @@ class WordSnapshot:
         """What is kept of a document."""
         try:
             data = self.searcher.doc(address).get_first("page")
-            older = is_kept_apart(data)
-            return unpack_older_page(kept_text(data, self._kept))[0] if older else unpack_stored_page(data)
+            if is_kept_apart(data):
+                return unpack_older_page(kept_text(data, self._kept))[0]
+            return unpack_stored_page(data)
         except ValueError as error:
             raise damaged_index(error) from None
 

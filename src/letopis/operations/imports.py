@@ -326,7 +326,7 @@ def start_import(context: Context, asked: SendFile) -> Value[Job]:
     """
     context.archive.require_writable()
     name = plain_file_name(asked.name) or "file"
-    query = ElementTree.Element("query", {"name": f"import of {name}"[:100]})
+    query = ElementTree.Element("query", {"name": f"import of {name}"[:100], "package": "sengine"})
     ElementTree.SubElement(query, "import", {"file": name, **({"kind": asked.kind} if asked.kind else {})})
     read = jobs.read_query(context, ElementTree.tostring(query, encoding="utf-8"))
     with incoming_file(context.archive, asked.file) as sent:

@@ -27,7 +27,8 @@ from letopis.urls import site as site_of
 
 RunKind = Literal["crawl", "audit", "broken", "export", "verify", "compact"]
 _NEED_PLACE = ("crawl", "audit", "broken")
-_BESIDE_CRAWLS = ("export", "verify", "compact")
+_LANES = {"export": {"package": "mapgenerator"}, "verify": {"package": "sengine"}, "compact": {"package": "sengine"}}
+"""Whoever wants a file does not wait until a crawl of days is done."""
 
 
 class StartRun(Parameters):
@@ -89,9 +90,7 @@ def _query(asked: StartRun) -> bytes:
     """The job file that says the same."""
     place = asked.site or ""
     name = f"{asked.kind} of {site_of(place)}" if place else asked.kind
-    # A lane of their own: whoever wants a file does not wait until a crawl of days is done.
-    lane = {"package": "sengine"} if asked.kind in _BESIDE_CRAWLS else {}
-    query = ElementTree.Element("query", {"name": name[:100], **lane})
+    query = ElementTree.Element("query", {"name": name[:100], **_LANES.get(asked.kind, {})})
     if asked.kind == "crawl":
         step = ElementTree.SubElement(query, "download", _crawl_attributes(asked))
         ElementTree.SubElement(step, "url").text = parse_user_url(place)

@@ -75,7 +75,7 @@ class WatchOptions(Parameters):
         "Where alerts go: https://..., file:/path, or an address of apprise; can be repeated.", default=None,
         at_most=_MOST_ENTRIES, metavar="TARGET",
     )  # fmt: skip
-    when: str | None = parameter(f"What to alert of: {ALERT_RULES}.", default=None, longest=200)
+    when: str | None = parameter(f"What to alert of: {ALERT_RULES}.", default=None, longest=200, joined=",")
     contains: tuple[str, ...] | None = _repeated("Alert only if the difference holds this text.")
     adds: tuple[str, ...] | None = _repeated("Alert only if this text came.")
     removes: tuple[str, ...] | None = _repeated("Alert only if this text went.")
@@ -88,10 +88,16 @@ class WatchOptions(Parameters):
     )  # fmt: skip
     zone: str | None = parameter("Time zone of cron times and hours; UTC by default.", default=None, longest=64)
     hours: str | None = parameter(
-        "Check only within these hours, such as 'mon-fri 08:00-18:00; sat 9:00-12:00'.", default=None, longest=200
+        "Check only within these hours, such as 'mon-fri 08:00-18:00; sat 9:00-12:00'.",
+        default=None,
+        longest=200,
+        joined=";",
     )
     quiet_hours: str | None = parameter(
-        "Hours in which notifications wait until they are over, such as 22:00-07:00.", default=None, longest=200
+        "Hours in which notifications wait until they are over, such as 22:00-07:00.",
+        default=None,
+        longest=200,
+        joined=";",
     )
     summary: str | None = parameter(
         "Times as cron writes them at which all alerts since go to a target as one notification.",

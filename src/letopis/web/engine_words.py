@@ -143,6 +143,12 @@ REWORDED = {
     "no page of {site} is in the archive; crawl it first": translatable(
         "No page of {site} is in the archive; crawl it first."
     ),
+    "none of the pages could be fetched ({kinds}); the log says what became of each": translatable(
+        "None of the pages could be fetched."
+    ),
+    "nothing was taken from {source}; give a file that holds captures, or say which kind it is": translatable(
+        "Nothing was taken from {source}: give a file that holds captures, such as WARC, WACZ or HAR."
+    ),
     "this archive is a clone of {origin} and takes in only what a pull brings": translatable(
         "This archive is a clone of {origin} and records nothing of its own."
     ),
