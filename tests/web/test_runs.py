@@ -207,7 +207,7 @@ def test_a_run_that_failed_says_so_as_an_error_and_leads_to_what_it_asked(web: W
     assert "None of the pages could be fetched." in uwe.get("/jobs").text, "the list says why too"
     assert '<span class="badge unavailable">no connection</span>' in crawl.partition('id="failures"')[2]
     assert 'href="/url/http://127.0.0.1:9/"' in crawl
-    assert "No page of nowhere.example is known here; crawl it first." in audit
+    assert "No page of nowhere.example is in the archive; crawl it first." in audit
     assert 'href="/site/nowhere.example' not in audit, "nobody is sent to a page that is not there"
     assert "Crawl nowhere.example</button>" in audit
 

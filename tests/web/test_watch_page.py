@@ -112,7 +112,7 @@ def test_a_wrong_change_is_explained_and_the_form_keeps_what_was_written(uwe: Pe
     uwe.post("/watches", url=SHOP, every="2h")
     refused = uwe.post("/watches/1", action="save", every="3h", zone="Mars/Olympus", alert="changed")
     assert refused.status == 422
-    assert "is no time zone" in refused.text
+    assert "is not a time zone" in refused.text
     assert 'value="Mars/Olympus"' in refused.text
     assert WatchList(archive).by_id(1).watch.every == 7200.0
 

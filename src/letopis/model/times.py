@@ -118,7 +118,7 @@ def as_moment(given: Moment, now: datetime, *, ends_day: bool = False) -> dateti
         try:
             return given.astimezone(UTC)
         except (ValueError, OverflowError):
-            raise UsageError(f"{given!r} is no time that has one in UTC; {_HINT}") from None
+            raise UsageError(f"{given!r} has no equivalent in UTC; {_HINT}") from None
     if isinstance(given, date):
         found, is_day = datetime(given.year, given.month, given.day, tzinfo=UTC), True
     elif isinstance(given, str):
@@ -138,7 +138,7 @@ def _relative(phrase: str, now: datetime) -> datetime | None:
     try:
         return now - timedelta(seconds=parse_duration(phrase.removesuffix(" ago")))
     except OverflowError:
-        raise UsageError(f"'{phrase}' lies before all time; {_HINT}") from None
+        raise UsageError(f"'{phrase}' is too early; {_HINT}") from None
 
 
 def parse_stamp(digits: str) -> datetime:

@@ -256,7 +256,7 @@ def _refuse_unknown(known: tuple[Parameter, ...], given: Mapping[str, Any]) -> N
         if name not in names:
             near = difflib.get_close_matches(str(name), names, 1)
             hint = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(names) or 'none'}"
-            raise UsageError(f"there is no parameter '{str(name)[:70]}'; {hint}")
+            raise UsageError(f"unknown parameter '{str(name)[:70]}'; {hint}")
 
 
 def _text(one: Parameter, raw: Any, now: datetime) -> str:

@@ -155,18 +155,18 @@ _CONTROL: dict[str, Any] = {
 
 @operation(
     "cancel_jobs", verb="jobs cancel", route=("DELETE", "/jobs/{id}"), errors=(404,), audited="job cancelled",
-    sentence=lambda job: f"job {job.id} {'is cancelled' if job.state == 'cancelled' else 'is told to stop'}",
+    sentence=lambda job: f"job {job.id} {'is cancelled' if job.state == 'cancelled' else 'is stopping'}",
     examples=("letopis jobs cancel 7",), **_CONTROL,
 )  # fmt: skip
 def cancel_jobs(context: Context, asked: JobNumbers) -> Rows[Job]:
-    """Take jobs out of the queue; one that runs is told to stop, and keeps what it has recorded."""
+    """Take jobs out of the queue; one that runs stops within seconds, and keeps what it has recorded."""
     changed, faults = _each(context, asked.ids, JobQueue(context.archive).cancel)
     return Rows(map(job_of, changed), faults=faults)
 
 
 @operation(
     "pause_jobs", verb="jobs pause", route=("POST", "/jobs/{id}/pause"), errors=(404,), audited="job paused",
-    sentence=lambda job: f"job {job.id} {'is paused' if job.state == 'paused' else 'is told to pause'}",
+    sentence=lambda job: f"job {job.id} {'is paused' if job.state == 'paused' else 'is being paused'}",
     examples=("letopis jobs pause 7",), **_CONTROL,
 )  # fmt: skip
 def pause_jobs(context: Context, asked: JobNumbers) -> Rows[Job]:

@@ -62,9 +62,11 @@ class WatchOptions(Parameters):
     exclude: tuple[str, ...] | None = _repeated("Leave out lines that match; can be repeated.", "REGEX")
     ignore: tuple[str, ...] | None = _repeated("Leave out the text that matches; can be repeated.", "REGEX")
     price: tuple[str, ...] | None = _repeated(
-        "Compare only the price that is found in this; html: anywhere.", "SELECTOR"
+        "Compare only the price found here; html: anywhere on the page.", "SELECTOR"
     )
-    stock: tuple[str, ...] | None = _repeated("Compare only whether it is in stock; html: anywhere.", "SELECTOR")
+    stock: tuple[str, ...] | None = _repeated(
+        "Compare only whether it is in stock; html: anywhere on the page.", "SELECTOR"
+    )
     filters: tuple[Mapping[str, Any], ...] | None = parameter(
         f"What is compared: objects with 'kind' ({', '.join(FILTER_KINDS)}) and 'expression'.", default=None,
         at_most=_MOST_ENTRIES, doors=NOT_CLI,
@@ -106,7 +108,7 @@ class WatchOptions(Parameters):
         flags=("--header",), at_most=_MOST_ENTRIES, metavar="LINE",
     )  # fmt: skip
     private: bool | None = parameter(
-        "The page may be on a private network, unless fetch.private is 'never'; only owners say so.", default=None,
+        "Allow a private address, unless fetch.private is 'never'; owners only.", default=None,
         doors=NOT_CLI,
     )  # fmt: skip
 
@@ -145,7 +147,7 @@ def _answered_for(context: Context, asked: WatchOptions) -> dict[str, Any]:
     if not asked.private:
         return {"origin": context.origin}
     if not context.may(OWN):
-        raise Refused("only owners let a watch look into a private network; ask one of them")
+        raise Refused("only owners may watch private addresses; ask an owner")
     return {"origin": "cli", "notify_origin": context.origin}
 
 
@@ -175,14 +177,14 @@ def _by_kind(
 
 def _condition(kind: str, text: str) -> AlertCondition:
     if kind not in list(AlertConditionKind):
-        raise UsageError(f"'{kind[:70]}' is no kind of condition; choose {', '.join(AlertConditionKind)}")
+        raise UsageError(f"'{kind[:70]}' is not a kind of condition; choose {', '.join(AlertConditionKind)}")
     return AlertCondition(AlertConditionKind(kind), text)
 
 
 def _header(line: str) -> tuple[str, str]:
     name, colon, value = line.partition(":")
     if not colon:
-        raise UsageError(f"'{line[:70]}' is no header; write each as 'Name: value'")
+        raise UsageError(f"'{line[:70]}' is not a header; write 'Name: value'")
     return name.strip(), value.strip()
 
 

@@ -385,7 +385,7 @@ def _behind(context: Context, job: Job) -> QueuedBehind | None:
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise NotFound(f"there is no job '{text[:40]}'; the list shows all")
+        raise NotFound(f"there is no job '{text[:40]}'; see the list of runs")
     return int(text)
 
 
