@@ -63,14 +63,14 @@ class OldTextWriter:
         group = self._group
         if group is None or group.page != page:
             group = self._group_before(page, number)
-        if group is not None and (told := _told_by(group, text)) is not None:
-            self._group, data = told
+        if group is not None and (differences := _differences(group, text)) is not None:
+            self._group, data = differences
             return KeptText(group.id, data)
         self._group = TextGroup(page, document, text)
         return KeptText(document, _WHOLE + text.encode("utf-8", "replace"))
 
 
-def _told_by(group: TextGroup, text: str) -> tuple[TextGroup, bytes] | None:
+def _differences(group: TextGroup, text: str) -> tuple[TextGroup, bytes] | None:
     """The differences from the whole text of a group; None where they are not worth it any more."""
     pieces = text_pieces(group.text, text)
     own = "".join([piece.own for piece in pieces])
@@ -78,11 +78,11 @@ def _told_by(group: TextGroup, text: str) -> tuple[TextGroup, bytes] | None:
     for piece in pieces:
         numbers += [len(piece.own), piece.start - at, piece.end - piece.start]
         at = piece.end
-    told = f"{' '.join(map(str, numbers))}\n{own}"
-    spent = group.spent + len(told)
+    described = f"{' '.join(map(str, numbers))}\n{own}"
+    spent = group.spent + len(described)
     if spent > len(group.text) or len(pieces) > _MOST_PIECES:
         return None
-    return group._replace(spent=spent), _DIFFERENCES + f"{group.id} {spent} {told}".encode("utf-8", "replace")
+    return group._replace(spent=spent), _DIFFERENCES + f"{group.id} {spent} {described}".encode("utf-8", "replace")
 
 
 def is_kept_apart(data: bytes) -> bool:
