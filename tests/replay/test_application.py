@@ -112,6 +112,7 @@ def test_a_page_that_is_opened_by_itself_gets_its_frame(open_sites: ReplayClient
 
 def test_the_bar_tells_how_far_a_capture_lies_from_the_time_asked_for(open_sites: ReplayClient) -> None:
     assert "asked for" not in open_sites.base(f"/web/{STAMP}br_/{PAGE}").text
+    assert "than asked for" not in open_sites.base(f"/web/20240101br_/{PAGE}").text, "a day was asked for"
     assert "2 h earlier than asked for" in open_sites.base(f"/web/20240101144000br_/{PAGE}").text
     missing = open_sites.base(f"/web/{STAMP}br_/http://example.org/never")
     assert missing.status == 404

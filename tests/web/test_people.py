@@ -300,7 +300,11 @@ def test_every_action_of_the_audit_log_has_a_name_for_people() -> None:
 def test_the_audit_log_names_runs_and_searches_and_tells_what_is_gone(archive: Archive) -> None:
     context = Context(archive, user="olga", rights=7)
     made = start_run(context, StartRun(kind="verify")).value
-    assert audited_things(context, "job paused", str(made.id)) == [AuditedThing(made.name, f"/jobs/{made.id}")]
+    called = "Verification of the archive"
+    assert audited_things(context, "job paused", str(made.id)) == [AuditedThing(called, f"/jobs/{made.id}")]
+    assert audited_things(context, "run started", "verify") == [AuditedThing(called)]
+    crawled = audited_things(context, "run started", "crawl http://example.org/docs/")
+    assert crawled == [AuditedThing("Crawl of example.org")]
     saved_search(archive, "olga", archive.clock())
     assert audited_things(context, "saved search changed", "1")[0].page == "/saved/1"
     assert audited_things(context, "watch removed", "8, 9") == [

@@ -21,7 +21,7 @@ from letopis.crawl import CrawlOptions, enqueue_seeds
 from letopis.extract import read_page
 from letopis.index.link_index import LinkIndex
 from letopis.index.link_reports import links_for, links_in, links_out
-from letopis.model import Hop, rfc3339, to_millis
+from letopis.model import Hop, rfc3339, stamp14, to_millis
 from letopis.operations import Context
 from letopis.operations.projects import AddToProjectCommand, add_to_project
 
@@ -152,6 +152,17 @@ def test_the_head_of_a_site_counts_its_addresses_by_what_answers_and_the_list_of
     assert re.search(r'→ <a class="page" href="/url/http://a.example/news"', shown), "where it leads"
     names = [re.sub(r"<[^>]*>", "", one) for one in re.findall(r'aria-current="true">(all|errors|redirects) ', shown)]
     assert names == ["redirects"]
+
+
+def test_a_page_as_of_a_time_is_shown_as_it_was_seen_last_up_to_then(tmp_path: Path) -> None:
+    """Its links stay near the chosen time, and the capture is no later one."""
+    with Archive(tmp_path / "seen", clock=lambda: at(100)) as opened:
+        for minute, word in ((0, "old"), (20, "old"), (40, "new")):
+            opened.put(NEWS, text("News", HOME, word=word), at(minute))
+        with running(opened) as client:
+            button = '<a class="button" href="/web/{}/' + NEWS + '">Show version 0'
+            assert button.format(stamp14(at(20))) in client.get(f"/url/{NEWS}?at={rfc3339(at(39))}").text
+            assert button.format(stamp14(at(0))) in client.get(f"/url/{NEWS}?at={rfc3339(at(10))}").text
 
 
 def test_pages_as_of_a_time_have_no_figures_of_now(mixed: WebClient) -> None:

@@ -90,7 +90,7 @@ def _import_package(
                     else:
                         report.refuse("no sound WACZ, or too many inside one another", f"{where} {name}")
     except zipfile.BadZipFile as error:
-        raise Damaged(f"{where} is no sound ZIP file ({error}); fetch it again") from None
+        raise Damaged(f"{where} is not a valid ZIP file ({error}); fetch it again") from None
 
 
 def _digests(package: zipfile.ZipFile, where: str, report: ImportReport) -> dict[str, str]:

@@ -91,7 +91,7 @@ def parse_word_query(
         reading.take(match)
     limits = (*reading.limits, *field_filters(sites, languages))
     if not reading.clauses and not limits and resources is None:
-        raise UsageError("nothing is asked for; give at least one word, or site: with a host")
+        raise UsageError("the query is empty; give at least one word, or site: with a host")
     return WordQuery(tuple(reading.clauses), limits, at, since, until, resources)
 
 
@@ -103,7 +103,7 @@ def field_filters(sites: tuple[str, ...] = (), languages: tuple[str, ...] = ()) 
 
 def _language_code(name: str) -> str:
     if not _LANGUAGE.fullmatch(name):
-        raise UsageError(f"'{name[:40]}' is no code of a language; write two or three letters, such as en")
+        raise UsageError(f"'{name[:40]}' is not a language code; write two or three letters, such as en")
     return name.lower()
 
 
@@ -111,7 +111,7 @@ def block_kind(name: str) -> BlockKind:
     """The kind of that name."""
     kind = _BLOCK_KINDS.get(name.lower())
     if kind is None:
-        raise UsageError(f"'{name[:40]}' is no kind of block; the kinds are {', '.join(_BLOCK_KINDS)}")
+        raise UsageError(f"'{name[:40]}' is not a kind of block; choose one of {', '.join(_BLOCK_KINDS)}")
     return kind
 
 
@@ -146,7 +146,7 @@ class _QueryParser:
         if term is None:
             return
         if len(self.clauses) >= MAX_TERMS:
-            raise UsageError(f"more than {MAX_TERMS} words are asked for; ask for fewer")
+            raise UsageError(f"more than {MAX_TERMS} words in one query; use fewer")
         if self._joins and self.clauses[-1].negated == negated:
             self.clauses[-1] = QueryClause((*self.clauses[-1].alternatives, term), negated)
         else:

@@ -15,7 +15,7 @@ from letopis import extract
 from letopis.archive import Archive
 from letopis.errors import LetopisError
 from letopis.index.link_reports import SiteFinding, site_findings
-from letopis.index.site_maps import MapPage, SiteMap, image_counts, map_page
+from letopis.index.site_maps import MapPage, SiteMap, document_pages, image_counts, map_page
 from letopis.model import BlockKind, Version
 from letopis.tuples import NamedTuple
 from letopis.urls import join
@@ -133,7 +133,8 @@ class MarkupReader:
 def audit_site(
     reader: MarkupReader, found: SiteMap, most: int, progress: Callable[[int, int], None] = lambda done, of: None
 ) -> Iterator[AuditedPage]:
-    """Every page of a map, in its order, then those that no way leads to; at most so many.
+    """Every page of a map, in its order, then those that no way leads to; at most so many. Lists for programs and parts
+    of pages are none, wherever they are linked.
 
     Each page is read once; what is compared between pages is known after the last, so rows come then.
     """
@@ -159,7 +160,12 @@ def audit_site(
 
 
 def _placed_pages(found: SiteMap, most: int) -> list[tuple[MapPage, int | None]]:
-    placed: list[tuple[MapPage, int | None]] = [(page, node.depth) for node, page in found.pages()]
+    moment = found.moment
+    audited = ~moment.live
+    audited[document_pages(moment, moment.live)] = True
+    placed: list[tuple[MapPage, int | None]] = [
+        (page, node.depth) for node, page in found.pages() if audited[node.page]
+    ]
     pictures = image_counts(found.moment)
     outside = [
         map_page(found.moment, number, int(pictures[number]))

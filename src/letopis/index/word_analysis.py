@@ -112,7 +112,7 @@ def nearby_words(
     for pages, page in enumerate(_stored_pages(snapshot, matcher.query(asked), progress), 1):  # noqa: B007
         _add_page(sums, page, index, forms, targets, distance)
     if not pages:
-        raise NotFound(f"no page that is known here has the word '{words[0][:70]}'; try another one, or crawl more")
+        raise NotFound(f"no archived page has the word '{words[0][:70]}'; try another one, or crawl more")
     found = [NearbyWord(base, round(relevance, 6)) for base, relevance in sums.items()]
     return sorted(found, key=lambda near: (-near.relevance, near.word))[:limit]
 

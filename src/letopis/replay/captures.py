@@ -353,9 +353,14 @@ _NAMES = (
     "ord", "timestamp", "ts", "time", "tstamp", "uncache", "dc", "_dc", "_ts", "v_ts",
 )  # fmt: skip
 _BUSTER = re.compile(
-    rf"(?:{'|'.join(_NAMES)})=(?:0?\.\d+|\d{{4,}})|(?:utm_[a-z]+|fbclid|gclid|ancestor_origins)=[^&]*", re.ASCII
+    rf"(?:{'|'.join(_NAMES)})=(?:0?\.\d+|\d{{4,}})|[dnrtx]=1\d{{12}}"
+    r"|(?:utm_[a-z]+|fbclid|gclid|ancestor_origins)=[^&]*",
+    re.ASCII,
 )
-"""A page does not choose in which frames it is shown, which `ancestor_origins` tells."""
+"""Milliseconds since 1970 are what a clock says, also under a name of one letter, but not under `v`, a version.
+
+A page does not choose in which frames it is shown, which `ancestor_origins` tells.
+"""
 _CALLBACK = re.compile(r"(callback|jsonp|cb)=([a-z_.$]*?)[_\d]*\d{4,}", re.ASCII)
 _BY_SCHEME = {
     "com,google-analytics)/": "com,google-analytics,ssl)/",

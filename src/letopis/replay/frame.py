@@ -30,6 +30,7 @@ _MOST_LISTED = 20_000
 TIMELINE_PLACES = 200
 _NEAR = 1.0
 """Seconds up to which a capture counts as that of the time asked for."""
+_DAY_SECONDS = 86_400
 FRAME_TYPE = "text/html; charset=utf-8"
 
 
@@ -78,7 +79,7 @@ def bar_values(archive: Archive, page: ShownPage, home: str = "") -> dict[str, A
         "url": moment.url,
         "at": at,
         "shown_at": Markup('<time datetime="{}">{} UTC</time>').format(rfc3339(at), short_time(at)),
-        "distance": format_span(abs(distance)) if abs(distance) > _NEAR else "",
+        "distance": format_span(abs(distance)) if abs(distance) > _NEAR and not _is_that_day(page) else "",
         "is_later": distance < 0,
         "steps": _steps(page.near),
         "marks": _marks(archive, page),
@@ -89,6 +90,12 @@ def bar_values(archive: Archive, page: ShownPage, home: str = "") -> dict[str, A
         "stamp": timestamp(page.asked),
         "quality": _quality(archive, moment),
     }
+
+
+def _is_that_day(page: ShownPage) -> bool:
+    """Whether a day was asked for, which means its last second, and this is a capture of it."""
+    second = page.asked // 1000
+    return (second + 1) % _DAY_SECONDS == 0 and 0 <= second - page.moment.time // 1000 < _DAY_SECONDS
 
 
 def _quality(archive: Archive, moment: TimelineCapture) -> SetQuality | None:

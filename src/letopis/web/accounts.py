@@ -322,7 +322,7 @@ def _set_language(request: Request, form: Form) -> Response:
     """The language of one's own pages, in every browser; a choice made in this one gives way."""
     code = form.get("language", "")
     if code and code not in LANGUAGES:
-        raise UsageError(f"there are no texts in '{code[:20]}'; choose one of {', '.join(LANGUAGES)}")
+        raise UsageError(f"unknown language '{code[:20]}'; choose one of {', '.join(LANGUAGES)}")
     accounts_of(context_of(request).archive).set_language(principal_of(request).name, code)
     answer = _back("language")
     answer.delete_cookie(LANGUAGE_COOKIE, path="/")

@@ -56,10 +56,10 @@ def alert_words(sentence: str) -> str:
 
 
 REWORDED = {
-    "there is no job {number}; the list of jobs shows all": translatable("There is no run {number}."),
-    "there is no job '{number}'; the list shows all": translatable("There is no run {number}."),
+    "there is no job {number}; see the list of jobs": translatable("There is no run {number}."),
+    "there is no job '{number}'; see the list of runs": translatable("There is no run {number}."),
     "job {number} is gone; submit it again": translatable("Run {number} is gone; start it again."),
-    "job {number} has written no file '{name}'; the list of its files shows all": translatable(
+    "job {number} has written no file '{name}'; see the list of its files": translatable(
         "Run {number} has written no file {name}."
     ),
     "job {number} belongs to '{owner}'; only they or an owner may {what} it": translatable(
@@ -84,9 +84,7 @@ REWORDED = {
         "Name a site: its host or any address on it."
     ),
     "the job was stopped; what it had recorded stays": translatable("It was stopped; what it had recorded stays."),
-    "there is no watch {number}; the list of watches shows which there are": translatable(
-        "There is no watch {number}."
-    ),
+    "there is no watch {number}; see the list of watches": translatable("There is no watch {number}."),
     "the watch {number} of {url} belongs to '{owner}'; make one of your own under a name": translatable(
         "This watch belongs to {owner}; watch the page yourself to have one of your own."
     ),
@@ -97,13 +95,13 @@ REWORDED = {
         "This page has a watch named {name} already; choose another name."
     ),
     "choose at least one watch first": translatable("Choose at least one watch first."),
-    "these watches notify nobody; give them a target with 'letopis watch edit ID --notify TARGET'": translatable(
+    "these watches have no notification target; add one with 'letopis watch edit ID --notify TARGET'": translatable(
         "They notify nobody: write an address under Notify, and save."
     ),
-    "it notifies nobody; give it a target with 'letopis saved edit ID --notify TARGET'": translatable(
+    "it has no notification target; add one with 'letopis saved edit ID --notify TARGET'": translatable(
         "It notifies nobody: write an address under Notify, and save."
     ),
-    "only owners let a watch look into a private network; ask one of them": translatable(
+    "only owners may watch private addresses; ask an owner": translatable(
         "Only owners let a watch look into a private network; ask one of them."
     ),
     "there is no saved search {number}; the list of saved searches shows all": translatable(
@@ -142,7 +140,15 @@ REWORDED = {
     "{url} is a private address; the owner can allow them with fetch.private": translatable(
         "{url} is an address of a private network. Owners can allow those in Settings: fetch.private."
     ),
-    "no page of {site} is known here; crawl it first": translatable("No page of {site} is known here; crawl it first."),
+    "no page of {site} is in the archive; crawl it first": translatable(
+        "No page of {site} is in the archive; crawl it first."
+    ),
+    "none of the pages could be fetched ({kinds}); the log says what became of each": translatable(
+        "None of the pages could be fetched."
+    ),
+    "nothing was taken from {source}; give a file that holds captures, or say which kind it is": translatable(
+        "Nothing was taken from {source}: give a file that holds captures, such as WARC, WACZ or HAR."
+    ),
     "this archive is a clone of {origin} and takes in only what a pull brings": translatable(
         "This archive is a clone of {origin} and records nothing of its own."
     ),

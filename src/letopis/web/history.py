@@ -126,6 +126,7 @@ def resource(request: Request) -> Response:
     )
     if wanted is not None:
         return wanted
+    then = _version_at(newest, at)
     if asked.own.get("alert"):
         mark_seen(request, context, asked.url)
     return render_page(
@@ -134,7 +135,7 @@ def resource(request: Request) -> Response:
         plan=explain_visit(context, VisitQuery(url=asked.url)).value, gap=_gap(checks),
         watch=WatchList(archive).find(asked.url), kept=row.versions, versions=versions.with_part(whole),
         choices=newest[::-1][:_CHOICES], checks=listed.with_part(whole_lines), checked=answers.count_checks(asked.url),
-        newest=newest[-1] if newest else None, then=_version_at(newest, at), at=at,
+        newest=newest[-1] if newest else None, then=then, at=at, seen=then and _seen_at(then, checks, at),
         bar=time_bar(request, at, ((version.time, 1) for version in newest), now), saved=_saved(newest), links=links,
         saved_now=bool(asked.own.get(_SAVED_NOW)),
     )  # fmt: skip
@@ -152,6 +153,12 @@ def _version_at(versions: list[Version], at: datetime | None) -> Version | None:
         return None
     before = [version for version in versions if at is None or version.time <= at]
     return before[-1] if before else versions[0]
+
+
+def _seen_at(version: Version, checks: Sequence[Check], at: datetime | None) -> datetime:
+    """When a version was seen last up to a time: whoever follows its links from there stays near that time."""
+    seen = (check.checked_at for check in checks if check.version == version.number)
+    return max((time for time in seen if at and time <= at), default=version.time)
 
 
 class VersionLine(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from itertools import groupby
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -271,6 +271,7 @@ _SECTION_NAMES = {
     "jobs": translatable("Runs"),
     "cluster": translatable("Several machines"),
 }
+_NOTHING_SENT: Mapping[str, str] = MappingProxyType({})
 _SETTINGS_FILE = Markup("<code>letopis.toml</code>")
 
 
@@ -281,7 +282,14 @@ def settings(request: Request, q: str = "", only: str = "", done: str = "") -> R
 
 
 def _settings_page(
-    request: Request, q: str = "", only: str = "", *, done: str = "", problem: str = "", status: int = 200
+    request: Request,
+    q: str = "",
+    only: str = "",
+    *,
+    done: str = "",
+    problem: str = "",
+    status: int = 200,
+    sent: Mapping[str, str] = _NOTHING_SENT,
 ) -> Response:
     words = q.casefold().split()
     fitting = [
@@ -302,7 +310,7 @@ def _settings_page(
     return render_page(
         request, "settings.html", status, sections=sections, q=q[:200], only=only,
         counts={name: len(found) for name, found in chosen.items()}, file=_SETTINGS_FILE, done=done,
-        problem=problem, written=written, long_texts=_LONG_TEXTS, section_names=_SECTION_NAMES,
+        problem=problem, sent=sent, written=written, long_texts=_LONG_TEXTS, section_names=_SECTION_NAMES,
     )  # fmt: skip
 
 
@@ -323,7 +331,8 @@ def _change_setting(request: Request, form: Mapping[str, str]) -> Response:
             set_setting(context, bind(SetSettingCommand, value, context.moment()))
     except LetopisError as error:
         refused = 422 if isinstance(error, UsageError) else http_status_of(error)
-        return _settings_page(request, name, problem=shell_words(error), status=refused)
+        sent = {"name": name, "value": form.get("value", "")}
+        return _settings_page(request, name, problem=shell_words(error), status=refused, sent=sent)
     return RedirectResponse(f"/settings?q={quote(name)}&done=changed", 303)
 
 

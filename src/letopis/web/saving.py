@@ -105,7 +105,7 @@ async def fetch_missing(request: Request) -> Response:
 def _fetched(request: Request, fields: dict[str, list[str]]) -> Response:
     urls, context = _addresses(fields.get("url", [])), context_of(request)
     if not urls:
-        raise UsageError("nothing was named that could be fetched")
+        raise UsageError("no address to fetch was given")
     answer = check(context, bind(CheckCommand, {"url": urls, "as": "", "now": True}, context.moment(), door="http"))
     found = list(answer)
     if all(one.outcome is Outcome.REFUSED for one in found):

@@ -253,7 +253,7 @@ def carry_out(request: Request, urls: list[str], action: str, form: Mapping[str,
         change([entry.watch.url for entry in WatchList(context.archive).known_entries(urls)])
         return
     if action not in _ACTIONS:
-        raise UsageError(f"there is no action '{action[:20]}'; choose one of {', '.join((*_ACTIONS, 'read'))}")
+        raise UsageError(f"unknown action '{action[:20]}'; choose one of {', '.join((*_ACTIONS, 'read'))}")
     values = {"url": urls} | {name: form[name] for name in ("tag", "for") if form.get(name)}
     chosen = _ACTIONS[action]
     known = {one.alias: values[one.alias] for one in chosen.parameters_in("http") if one.alias in values}

@@ -47,7 +47,7 @@ def audited(tmp_path: Path) -> dict[str, AuditedPage]:
         assert found.about["issues"]["title-duplicate"] == 2
         some = site_audit(Context(archive, rights=READ), SiteAuditQuery(site="example.org", issue="title-missing"))
         assert [row.url for row in some] == [f"{SITE}/bare"]
-        with pytest.raises(UsageError, match="is no issue"):
+        with pytest.raises(UsageError, match="is not an issue"):
             site_audit(Context(archive, rights=READ), SiteAuditQuery(site="example.org", issue="ugly"))
     return rows
 
@@ -110,3 +110,21 @@ def test_what_is_no_page_is_not_blamed_for_lacking_a_title(tmp_path: Path) -> No
 def test_every_issue_has_a_name_and_every_column_a_field() -> None:
     assert set(ISSUE_NAMES) == set(AUDIT_ISSUES)
     assert {column.name for column in AUDIT_COLUMNS} == set(AuditedPage._fields)
+
+
+def test_a_list_for_programs_that_a_page_links_to_is_no_page_to_audit(tmp_path: Path) -> None:
+    links = "<a href=/sitemap.xml>list</a> <a href=/gone>gone</a>"
+    xml = (("Content-Type", "application/xml"),)
+    looks = [
+        (f"{SITE}/", 200, page(f"{SITE}/", "Home", links), (("Content-Type", "text/html"),)),
+        (f"{SITE}/sitemap.xml", 200, b"<urlset><url><loc>https://example.org/</loc></url></urlset>", xml),
+        (f"{SITE}/gone", 404, b"", ()),
+    ]
+    with Archive(tmp_path / "archive") as archive:
+        for url, status, body, headers in looks:
+            outcome = Outcome.NEW if status == 200 else Outcome.UNAVAILABLE
+            response = Response(url=url, final_url=url, status=status, headers=headers, body=body, at=archive.clock())
+            archive.record([Observation(response, outcome)])
+        found = site_audit(Context(archive, rights=READ), SiteAuditQuery(site="example.org"))
+    assert [(row.url, row.status) for row in found] == [(f"{SITE}/", 200), (f"{SITE}/gone", 404)]
+    assert (found.about["pages"], found.about["indexable"]) == (2, 1)
