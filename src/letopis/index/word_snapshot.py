@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
-from itertools import compress
+from itertools import compress, islice
 from typing import Any
 
 from letopis.archive.index_facts import VersionLog, VersionSpan
@@ -204,21 +204,28 @@ class WordSnapshot:
 
         UsageError when too many would have to be read.
         """
-        by_age = {"order_by_field": "time", "order": Order.Asc} if earliest else {}
-        constant = Query.const_score_query(candidates, 1.0)
-        hits = self.searcher.search(constant, _MOST_READ + 1, count=False, **by_age).hits
-        addresses = [address for _, address in hits]
-        kept = lru_cache(_WHOLE_TEXTS)(self._kept)
-        texts = (kept_text(self.searcher.doc(address).get_first("page"), kept) for address in addresses)
-        found = compress(addresses, (phrase.stands_in(*unpack_older_page(text)) for text in texts))
-        if earliest and (first := next(found, None)) is not None:
-            return self.numbers("id", [first])
-        if len(addresses) > _MOST_READ:
+        try:
+            addresses, found = self._read(candidates, phrase, earliest)
+        except ValueError as error:
+            raise damaged_index(error) from None
+        if len(addresses) > _MOST_READ and not found:
             raise UsageError(
                 f"more than {_MOST_READ} older versions have the words '{' '.join(phrase.words)}', and each would have "
                 "to be read; ask for one site, another time or rarer words"
             )
-        return self.numbers("id", list(found))
+        return self.numbers("id", found)
+
+    def _read(self, candidates: Any, phrase: WordsTogether, earliest: bool) -> tuple[list[Any], list[Any]]:
+        """Which older versions there are to be read, and which of them have the words; none where they are too many."""
+        by_age = {"order_by_field": "time", "order": Order.Asc} if earliest else {}
+        asked = Query.const_score_query(candidates, 1.0)
+        hits = self.searcher.search(asked, _MOST_READ + 1, count=False, **by_age).hits
+        addresses = [address for _, address in hits]
+        kept = lru_cache(_WHOLE_TEXTS)(self._kept)
+        texts = (kept_text(self.searcher.doc(address).get_first("page"), kept) for address in addresses)
+        found = compress(addresses, (phrase.stands_in(*unpack_older_page(text)) for text in texts))
+        most = 1 if earliest else 0 if len(addresses) > _MOST_READ else None
+        return addresses, list(islice(found, most))
 
     def text_group(self, run: IndexedRun, page: int) -> TextGroup:
         """The texts of a page up to a run of older versions."""
