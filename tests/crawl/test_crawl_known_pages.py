@@ -73,7 +73,7 @@ def test_a_crawl_that_has_nothing_to_do_says_what_could_be_done(
     crawl(tmp_path, seed)
     capsys.readouterr()
     assert main(["--archive", str(tmp_path / "archive"), "crawl", seed, "--once", "--delay", "0"]) == 0
-    assert "nothing was due; --revisit-now asks at once" in capsys.readouterr().err
+    assert "nothing was due; fetch now with --revisit-now" in capsys.readouterr().err
     assert asked(scripted_site) == ["/", "/a", "/b"]
 
 

@@ -355,8 +355,8 @@ def test_a_run_in_the_queue_says_what_it_waits_for(web: WebClient, archive: Arch
     claim = claims.take(JobQueue(archive).show(1, COMMAND_LINE).package, "worker", 0, 2**62)
     assert claim is not None
     claims.beat(claim, 2**62, WorkerReport("1/1 download: 12 fetched, 30 waiting", 0.2, None))
-    assert uwe.send("/jobs/1/pause") == (303, "/jobs/1?told=1"), "it runs: pausing takes a moment"
-    assert "It was told to" in uwe.get("/jobs/1?told=1").text
+    assert uwe.send("/jobs/1/pause") == (303, "/jobs/1?stopping=1"), "it runs: pausing takes a moment"
+    assert "It was told to" in uwe.get("/jobs/1?stopping=1").text
     assert 'It waits for run <a href="/jobs/1">1 Crawl of example.org</a>' in uwe.get("/jobs/2").text
     assert "download: 12 looked at, 30 waiting" in uwe.get("/jobs/1").text
     assert "prohlédnuto 12, čeká 30" in web.get("/jobs/1", Accept_Language="cs", Cookie=uwe.cookie).text

@@ -79,7 +79,7 @@ REWORDED = {
     "'{name}' has {most} jobs in the queue; wait, or cancel some (jobs.queued)": translatable(
         "{most} runs of {name} are waiting already, and no more may; let some end, or stop some."
     ),
-    "a run cannot be told to '{what}'; its page shows what can be done": translatable("A run has no such button."),
+    "unknown action '{what}' for a run; its page shows the actions": translatable("A run has no such button."),
     "a run of the kind '{kind}' needs a site; give a host or an address": translatable(
         "Name a site: its host or any address on it."
     ),
