@@ -223,7 +223,7 @@ def test_ranks_tell_how_they_rose_since_another_time(web: WebClient) -> None:
     assert sorted(row["place"] for row in found.values()) == [1, 2, 3]
     assert (found[NEWS]["links_in"], found[NEWS]["clicks"]) == (1, 1)
     page = web.get(f"/site/a.example?view=ranks&since={rfc3339(at(99))}").text
-    assert '<span class="soft none">the same</span>' in page, "cards leave out what says nothing"
+    assert '<span class="soft none">–</span>' in page, "cards leave out what says nothing"
 
 
 @pytest.mark.parametrize("view", ["map", "changes", "ranks"])

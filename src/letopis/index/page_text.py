@@ -248,9 +248,9 @@ def _is_in_frame(text: str, hit: re.Match[str]) -> bool:
 
 
 def _says_the_title(text: str, at: int) -> bool:
-    """Whether the block at a place is the title, or a heading that repeats it."""
-    title, first = text[LINE_LEAD : text.find("\n")], text.rfind("\n", 0, at) + 1 + LINE_LEAD
-    return text[0] == "t" and text[first : first + len(title) + 1] in (title, f"{title}\n")
+    """Whether the block at a place is the title, or a heading that repeats it or its part."""
+    first, title = text.rfind("\n", 0, at) + 1, text[LINE_LEAD : text.find("\n")]
+    return text[0] == "t" and text[first] in "t123456" and text[first + LINE_LEAD :].partition("\n")[0] in title
 
 
 def _body_start(text: str) -> int:
