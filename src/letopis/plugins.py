@@ -38,7 +38,7 @@ def load_entry_point(group: str, name: str, package: str) -> Any:
     for point in entry_points_of(group):
         if point.name == name:
             return point.load()
-    raise MissingExtra(f"'{name}' comes with a package of its own: 'pip install {package}'")
+    raise MissingExtra(f"'{name}' needs another package: 'pip install {package}'")
 
 
 def _may_have_entry_points(group: bytes) -> bool:

@@ -216,7 +216,7 @@ def test_answers_have_a_length_that_can_be_read(tmp_path: Path) -> None:
         picture = door.call_tool(context, "get", {"url": "http://example.org/picture"})
     assert len(text) < door.LONGEST_ANSWER + 100
     assert text.endswith("characters are shown]")
-    assert "image/png and no text" in text_of(picture)
+    assert "image/png, not text" in text_of(picture)
 
 
 def test_rows_that_do_not_fit_are_left_out_and_said_to_be(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

@@ -93,5 +93,5 @@ def test_what_is_no_backup_or_a_damaged_one_is_refused(tmp_path: Path) -> None:
     damaged = bytearray((tmp_path / "b" / name).read_bytes())
     damaged[3000] ^= 1
     (tmp_path / "b" / name).write_bytes(damaged)
-    with pytest.raises(Damaged, match="not what was backed up"):
+    with pytest.raises(Damaged, match="another digest than it was backed up with"):
         restore(tmp_path / "b", placed(tmp_path / "c"))

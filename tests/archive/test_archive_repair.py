@@ -97,7 +97,7 @@ def test_repair_that_fails_leaves_the_catalogue_that_was_there(
     assert Archive.repair(placed(folder)).versions == len(damage_puts())
 
 
-@pytest.mark.parametrize(("schema", "words"), [("7", "update Letopis"), ("seven", "no number")])
+@pytest.mark.parametrize(("schema", "words"), [("7", "update Letopis"), ("seven", "not a number")])
 def test_a_schema_that_this_release_does_not_know_is_a_sentence(
     tmp_path: Path, sound: Path, schema: str, words: str
 ) -> None:

@@ -36,7 +36,7 @@ class WatchedPage:
         self.verdict = [self.look(number) for number in range(10, 20)][-1]
 
     def look(self, number: int) -> str:
-        self.site.set("/page", f"<p>Tickets sold so far: {number}</p>{STANDING}".encode())
+        self.site.set("/page", f"<p>Visitors so far: {number}</p>{STANDING}".encode())
         return check_pages(self.context, [self.url], CheckOptions(now=True, private_ok=True))[0].verdict
 
     def rules(self) -> list[tuple[str, str]]:
@@ -83,6 +83,6 @@ def test_the_button_of_a_watch_sends_a_notification_and_says_what_became_of_it(
     with open_tab(page.web, (session_of(page.web, "olga"),)) as tab:
         tab.goto("/watches")
         tab.get_by_label(f"Choose {page.url}").check()
-        tab.get_by_role("button", name="Test notification").click()
+        tab.get_by_role("button", name="Send a test").click()
         tab.get_by_role("status").get_by_text("delivered").wait_for()
     assert [path for method, path, _ in page.site.log if method == "POST"] == ["/hook"]

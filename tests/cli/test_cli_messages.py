@@ -162,9 +162,7 @@ def test_a_page_with_one_version_is_said_to_have_nothing_to_compare(
 
 def test_a_file_that_is_not_there_is_said_to_be_missing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--archive", str(folder), "import", str(folder / "pages.txt")]) == 2
-    assert (
-        capsys.readouterr().err == f"letopis: there is no {folder / 'pages.txt'}; give a file or folder that is there\n"
-    )
+    assert capsys.readouterr().err == f"letopis: there is no {folder / 'pages.txt'}; check the path\n"
 
 
 def test_a_compaction_counts_as_many_documents_as_there_are(

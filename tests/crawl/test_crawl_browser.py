@@ -13,9 +13,9 @@ from scripted_site import ScriptedSite
 from letopis import Archive
 from letopis.config import CrawlSettings, Settings
 from letopis.crawl import CrawlLimits, CrawlOptions, crawl, enqueue_seeds
+from letopis.crawl.agent import CaptureMode
 from letopis.crawl.levels import crawl_levels
 from letopis.crawl.selection import CrawlSelection
-from letopis.crawl.whole_pages import CaptureMode
 from letopis.errors import UsageError
 from letopis.urls import Scope, ScopeKind
 
@@ -88,5 +88,5 @@ async def test_a_download_of_a_job_takes_a_browser_as_well(tmp_path: Path, scrip
 
 
 def test_a_step_that_is_none_is_refused_before_anything_is_planned(tmp_path: Path) -> None:
-    with opened(tmp_path / "a") as archive, pytest.raises(UsageError, match="is no step"):
+    with opened(tmp_path / "a") as archive, pytest.raises(UsageError, match="is not a step"):
         enqueue_seeds(archive, CrawlOptions(("http://a.example/",), browser=True, steps=("jump high",)))

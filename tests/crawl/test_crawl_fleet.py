@@ -126,7 +126,7 @@ def test_a_crawl_whose_agents_end_again_and_again_says_so_and_ends(
     around = import_module("agents_that_die").around
     with Archive(tmp_path / "a") as archive:
         fleet = Fleet(archive, CrawlOptions(("http://127.0.0.1:9/",)), 2, around=around)
-        with pytest.raises(NotReady, match="an agent was killed by SIGKILL; all that was fetched is recorded"):
+        with pytest.raises(NotReady, match="an agent was killed by SIGKILL; what was fetched is recorded"):
             asyncio.run(fleet.run())
 
 

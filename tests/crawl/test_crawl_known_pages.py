@@ -73,7 +73,7 @@ def test_a_crawl_that_has_nothing_to_do_says_what_could_be_done(
     crawl(tmp_path, seed)
     capsys.readouterr()
     assert main(["--archive", str(tmp_path / "archive"), "crawl", seed, "--once", "--delay", "0"]) == 0
-    assert "nothing was due; --revisit-now asks at once" in capsys.readouterr().err
+    assert "nothing was due; fetch now with --revisit-now" in capsys.readouterr().err
     assert asked(scripted_site) == ["/", "/a", "/b"]
 
 
@@ -126,7 +126,7 @@ def test_a_crawl_tells_what_kept_it_from_pages(
     assert said.rstrip().endswith("1 failed (404 1); 1 not asked (robots 1)")
     alone = ["--archive", str(tmp_path / "alone"), "crawl", scripted_site.url("/a"), "--once", "--delay", "0"]
     assert main(alone) == 0
-    assert capsys.readouterr().err == "nothing that was due was asked for; 'letopis history URL' says why\n"
+    assert capsys.readouterr().err == "no due page was fetched; see 'letopis history URL'\n"
 
 
 def test_the_kinds_of_failures_add_up_to_all_of_them(

@@ -250,7 +250,7 @@ def test_what_is_no_list_is_told_how_to_become_one(tmp_path: Path, capsys: pytes
     (tmp_path / "pages.txt").write_text("example.org\nwww.example.net/page\n")
     words = ["--archive", str(tmp_path / "a"), "import", str(tmp_path / "pages.txt"), "--watches"]
     assert main(words) == 2
-    assert "write one address a line" in capsys.readouterr().err
+    assert "write one https:// address a line" in capsys.readouterr().err
     assert main([*words, "--kind", "urls"]) == 0
 
 

@@ -112,7 +112,7 @@ def test_an_index_that_names_a_pipe_or_no_place_is_told(archive: Archive, tmp_pa
     (tmp_path / "index.cdxj").write_text("\n".join(lines))
     report = import_sources(archive, [str(tmp_path / "index.cdxj")])
     assert report.refused["a line without filename, offset and length"] == len(odd) + 1
-    assert report.refused["cannot be read (it is no plain file)"] == 2
+    assert report.refused["cannot be read (it is not a regular file)"] == 2
     assert report.checks == 0
 
 

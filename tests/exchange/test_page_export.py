@@ -178,9 +178,9 @@ def test_a_page_that_repeats_itself_for_ever_is_no_single_file(tmp_path: Path) -
     [
         (["mhtml"], "name its address"),
         (["singlefile"], "name its address"),
-        (["singlefile", "http://example.org/text"], "no HTML page"),
+        (["singlefile", "http://example.org/text"], "not an HTML page"),
         (["warc", "http://example.org/"], "har or mhtml"),
-        (["har", "--at", "2024-01-01"], "use from and to"),
+        (["har", "--at", "2024-01-01"], "or use 'from' and 'to'"),
         (["mhtml", "http://nowhere.example/"], "never checked"),
     ],
 )

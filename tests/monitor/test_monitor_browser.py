@@ -161,7 +161,7 @@ def test_without_a_browser_services_say_so_too(tmp_path: Path, scripted_site: Sc
 
 def test_a_header_cannot_be_asked_through_a_browser(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert main(["--archive", str(tmp_path / "a"), "check", "--browser", "--head", "http://127.0.0.1:9/"]) == 2
-    assert b"leave out head or browser" in capfdbinary.readouterr().err
+    assert b"leave one of them out" in capfdbinary.readouterr().err
 
 
 def test_the_specification_of_a_watch_remembers_the_browser() -> None:

@@ -121,6 +121,12 @@ def test_one_url_is_answered_alone_and_several_in_a_list(doors: Doors) -> None:
     assert [row["url"] for row in doors.cli("add", URL, OTHER)[1]] == [URL, OTHER]
 
 
+def test_rules_and_hours_that_are_given_again_add_to_those_before(doors: Doors) -> None:
+    words = ("--when", "redirect", "--when", "changed", "--hours", "mon 8:00-9:00", "--hours", "tue 8:00-9:00")
+    row = doors.cli("add", URL, *words)[1][0]
+    assert (sorted(row["when"].split(",")), row["hours"].count("8:00-")) == (["changed", "redirect"], 2)
+
+
 def test_adding_again_keeps_what_is_not_said_in_every_door(doors: Doors) -> None:
     first = doors.cli("add", URL, "--every", "2h", "--css", "main", "--notify", "https://h.example/", "--tag", "news")
     assert (first[1][0]["outcome"], first[1][0]["owner"]) == ("added", "")

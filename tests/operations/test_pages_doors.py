@@ -279,7 +279,7 @@ def test_the_end_of_a_difference_alone_means_the_version_before_it(
 
 
 def test_a_last_look_and_times_exclude_each_other(archive: Archive, shell: Shell) -> None:
-    with pytest.raises(UsageError, match="leave out as"):
+    with pytest.raises(UsageError, match="leave one of them out"):
         ask(archive, diff, url=URL, to="2024-01-01", **{"as": "me"})
     assert shell("diff", URL, "--as", "me", "--from", "2024-01-01")[0] == 2
     with pytest.raises(Refused):

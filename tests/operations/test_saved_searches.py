@@ -122,7 +122,7 @@ def test_a_test_reaches_its_targets_and_only_who_may_change_it_sends_one(archive
     with pytest.raises(Refused):
         saved_test(person(archive, "eva"), OneSavedSearch(id=1))
     save(olga, name="Silent")
-    with pytest.raises(UsageError, match="notifies nobody"):
+    with pytest.raises(UsageError, match="no notification target"):
         saved_test(olga, OneSavedSearch(id=2))
 
 

@@ -122,7 +122,9 @@ def test_a_comparison_from_an_alert_opens_through_the_filters_of_its_watch(tmp_p
             assert "Through the filters of the watch: css <code>.price</code>" in shown
             assert "visitor" not in shown
             assert f'<a href="/url/{PAGE}">Pen</a></nav>' in shown, "the filters are no reason to forget the title"
-            amount = r"Changed paragraphs: 100\.0\s% of the watched part <span [^>]+><del>1 word</del> <ins>1 word</ins></span>"
+            amount = (
+                r"Changed paragraphs: 100\.0\s% of the watched part <span [^>]+><del>1 word</del> <ins>1 word</ins>"
+            )
             assert re.search(amount, shown)
         whole = web.get(f"/compare/{PAGE}").text
         assert "visitor number" in whole

@@ -64,7 +64,7 @@ def test_checks_of_the_installation_are_said_in_the_language_of_the_reader() -> 
 
 def test_pages_reword_only_what_the_engine_says() -> None:
     engine = {_bare(text) for text in said_by_the_engine()}
-    parts = {"to '{owner}'": "{}", "to the administrators": "{}", "nothing to {what}": "nothing to pause"}
+    parts = {"to '{owner}'": "{}", "to the owners": "{}", "nothing to {what}": "nothing to pause"}
     for sentence in (*REWORDED, *HEALTH):
         if sentence in _PUT_TOGETHER:
             continue
@@ -81,7 +81,7 @@ def _bare(text: str) -> str:
 @pytest.mark.parametrize(
     ("english", "shown", "czech"),
     [
-        ("there is no job 999; the list of jobs shows all", "There is no run 999.", "Běh 999 neexistuje."),
+        ("there is no job 999; see the list of jobs", "There is no run 999.", "Běh 999 neexistuje."),
         ("job 7 is already done; there is nothing to pause", "Run 7 has ended: done.", "Běh 7 už skončil: hotovo."),
         (
             "the watch 1 of http://a.example/ belongs to 'olga'; make one of your own under a name",
@@ -104,5 +104,5 @@ def test_what_went_wrong_is_said_of_runs_and_in_the_language_of_the_reader(
 
 
 def test_what_an_error_quotes_is_escaped() -> None:
-    for sentence in ("there is no job '<b>'; the list shows all", "nobody knows <b>"):
+    for sentence in ("there is no job '<b>'; see the list of runs", "nobody knows <b>"):
         assert "<b>" not in error_words(sentence)

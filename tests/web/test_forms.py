@@ -49,7 +49,7 @@ def test_a_watch_is_added_and_removed_by_somebody_with_an_account(web: WebClient
     assert send(web, "/watches", cookie, **fields) == (303, "/watches/1?done=added")
     watch = WatchList(archive).entries()[0].watch
     assert (watch.url, watch.every, watch.filters, watch.origin) == (url, 7200.0, (("css", "main"),), "http")
-    assert '<div>every 2 h</div>' in web.get("/watches", Cookie=cookie).text
+    assert '<span class="nowrap">every 2 h</span>' in web.get("/watches", Cookie=cookie).text
     asked = send(web, "/watches/many", cookie, url=url, action="remove", csrf=csrf)
     assert asked[0] == 200
     assert "Remove 1 watch?" in asked[1]
@@ -79,7 +79,7 @@ def test_an_action_without_a_choice_or_on_unknown_pages_is_told_on_the_page(web:
     assert "Choose at least one" in send(web, "/watches/many", cookie, action="pause", csrf=csrf)[1]
     strange = {"url": "http://example.org/none", "csrf": csrf}
     assert "is not watched" in send(web, "/watches/many", cookie, action="pause", **strange)[1]
-    assert "There is no action" in send(web, "/watches/many", cookie, action="burn", **strange)[1]
+    assert "Unknown action" in send(web, "/watches/many", cookie, action="burn", **strange)[1]
 
 
 def test_a_sitemap_is_a_source_of_watches(web: WebClient, archive: Archive) -> None:
@@ -116,9 +116,9 @@ def test_a_wrong_watch_is_explained_on_the_page(web: WebClient, archive: Archive
     cases = [
         ({"every": "often"}, 422, "not a duration"),
         ({"every": "99999d"}, 422, "ten years"),
-        ({"filters": "color red"}, 422, "is no kind of filter"),
+        ({"filters": "color red"}, 422, "is not a kind of filter"),
         ({"conditions": "more-than x"}, 422, "per cent"),
-        ({"url": "http://127.0.0.1/"}, 403, "a private network"),
+        ({"url": "http://127.0.0.1/"}, 403, "private"),
         ({"notify": "file:/etc/passwd"}, 403, "of the owner"),
     ]
     for fields, wanted, sentence in cases:

@@ -207,7 +207,7 @@ def test_a_run_that_failed_says_so_as_an_error_and_leads_to_what_it_asked(web: W
     assert "None of the pages could be fetched." in uwe.get("/jobs").text, "the list says why too"
     assert '<span class="badge unavailable">no connection</span>' in crawl.partition('id="failures"')[2]
     assert 'href="/url/http://127.0.0.1:9/"' in crawl
-    assert "No page of nowhere.example is known here; crawl it first." in audit
+    assert "No page of nowhere.example is in the archive; crawl it first." in audit
     assert 'href="/site/nowhere.example' not in audit, "nobody is sent to a page that is not there"
     assert "Crawl nowhere.example</button>" in audit
 
@@ -355,6 +355,8 @@ def test_a_run_in_the_queue_says_what_it_waits_for(web: WebClient, archive: Arch
     claim = claims.take(JobQueue(archive).show(1, COMMAND_LINE).package, "worker", 0, 2**62)
     assert claim is not None
     claims.beat(claim, 2**62, WorkerReport("1/1 download: 12 fetched, 30 waiting", 0.2, None))
+    assert uwe.send("/jobs/1/pause") == (303, "/jobs/1?stopping=1"), "it runs: pausing takes a moment"
+    assert "It was told to" in uwe.get("/jobs/1?stopping=1").text
     assert 'It waits for run <a href="/jobs/1">1 Crawl of example.org</a>' in uwe.get("/jobs/2").text
     assert "download: 12 looked at, 30 waiting" in uwe.get("/jobs/1").text
     assert "prohlédnuto 12, čeká 30" in web.get("/jobs/1", Accept_Language="cs", Cookie=uwe.cookie).text

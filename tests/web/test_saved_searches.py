@@ -63,10 +63,13 @@ def test_a_search_is_saved_from_its_page_changed_and_removed(web: WebClient, arc
     page = uwe.see("/saved/1")
     assert "New harvest" in page
     assert "/feed/json/saved/1" in page
-    alerts = uwe.see("/alerts")
-    assert "1 new result" in alerts
-    assert '<a class="page" href="/saved/1">Harvest</a>' in alerts
-    assert "New harvest</a></li>" in alerts
+    sent = page.partition("<h2>Notifications</h2>")[2]
+    assert "https://example.org" in sent.partition("</ol>")[0]
+    for place in ("/alerts", "/", "/watches"):
+        alerts = uwe.see(place)
+        assert "1 new result" in alerts
+        assert '<a class="page" href="/saved/1">Harvest</a>' in alerts
+        assert "New harvest</a></li>" in alerts
     assert uwe.send("/saved/1", name="Crops", q="news", filter="", notify="", action="save") == (
         303, "/saved/1?done=saved",
     )  # fmt: skip
@@ -114,3 +117,17 @@ def test_what_cannot_be_saved_is_told_on_the_form_that_keeps_what_was_said(web: 
     assert (status, "Files" in shown, "file:/etc/passwd" in shown) == (403, True, True)
     status, shown = uwe.send("/saved", name="Elsewhere", q="harvest", page="//elsewhere.example/")
     assert (status, "path of the web interface" in shown) == (422, True)
+
+
+def test_an_alert_of_many_results_says_how_many_though_it_keeps_the_first_alone(
+    web: WebClient, archive: Archive, clock: Clock
+) -> None:
+    uwe = Person(web, "uwe")
+    uwe.send("/saved", question="search", name="Ships", q="frigate")
+    for number in range(120):
+        archive.put(f"http://example.org/ship{number}", f"<title>Ship {number}</title><p>a frigate".encode())
+    clock.pass_by(60)
+    assert SavedSearchLoop(archive).look_at_due() == 120
+    for place in ("/alerts", "/"):
+        assert "120 new results" in uwe.see(place)
+    assert "and 117 more" in uwe.see("/alerts")

@@ -129,6 +129,15 @@ def test_what_does_not_fit_or_is_not_for_browsers_is_refused_and_nothing_is_kept
     assert edited_settings_of(owned).all() == {}
 
 
+def test_a_value_that_is_refused_stays_in_its_field(owned: Archive) -> None:
+    with running(owned) as client:
+        status, shown = Person(client, "olga").send("/settings", name="monitor.delay", value="soon & later")
+    assert status == 422
+    field = shown.partition('name="name" value="monitor.delay"')
+    assert 'value="soon &amp; later"' in field[2].partition("</form>")[0]
+    assert field[0].rpartition("<details")[2].startswith(' class="ask calm" open>')
+
+
 def test_sizes_are_shown_and_changed_in_the_words_in_which_people_write_them(owned: Archive) -> None:
     with running(owned) as web:
         olga = Person(web, "olga")

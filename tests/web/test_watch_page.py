@@ -49,6 +49,16 @@ def uwe(web: WebClient) -> Person:
     return Person(web, "uwe")
 
 
+def test_watches_are_sorted_by_the_last_change_of_their_pages(uwe: Person, archive: Archive) -> None:
+    for name, minutes in (("b", 30), ("a", 20), ("c", 10)):
+        for number in range(2):
+            archive.put(f"http://{name}.example/", b"<p>It says %d</p>" % number, at(minutes + number))
+        uwe.post("/watches", url=f"http://{name}.example/", every="1h")
+    for sort, order in (("change", ["c", "a", "b"]), ("-change", ["b", "a", "c"])):
+        found = json.loads(uwe.get(f"/watches?sort={sort}&as=json").text)
+        assert [row["url"][7] for row in found] == order
+
+
 def test_adding_a_watched_page_again_makes_another_watch_and_wipes_nothing(uwe: Person, archive: Archive) -> None:
     uwe.post("/watches", url=SHOP, every="2h", css="#price", subject="part", notify="https://example.org/hook")
     answer = uwe.post("/watches", url=SHOP)
@@ -112,7 +122,7 @@ def test_a_wrong_change_is_explained_and_the_form_keeps_what_was_written(uwe: Pe
     uwe.post("/watches", url=SHOP, every="2h")
     refused = uwe.post("/watches/1", action="save", every="3h", zone="Mars/Olympus", alert="changed")
     assert refused.status == 422
-    assert "is no time zone" in refused.text
+    assert "is not a time zone" in refused.text
     assert 'value="Mars/Olympus"' in refused.text
     assert WatchList(archive).by_id(1).watch.every == 7200.0
 
@@ -124,7 +134,7 @@ def test_only_the_owner_and_administrators_change_a_watch_and_the_audit_log_says
     eva, olga = Person(web, "eva"), Person(web, "olga")
     page = eva.get("/watches/1").text
     assert "secret" not in page
-    assert "Only its owner and administrators change it." in page
+    assert "Only its owner and the owners of the archive change it." in page
     for answer in (
         eva.post("/watches/1", action="save", every="1m"),
         eva.post("/watches/1", action="pause"),
@@ -339,9 +349,8 @@ def test_the_list_shows_what_is_unread_failing_or_paused_alone_and_leads_to_a_fe
     assert 'href="/watches?tag=&amp;show=paused">paused <span class="count">1</span>' in page
     assert "show=failing" not in page, "nothing fails"
     for show, url in (("unread", SHOP), ("paused", other)):
-        assert re.findall(r'class="page" href="/watches/\d" title="([^"]+)"', uwe.get(f"/watches?show={show}").text) == [
-            url
-        ]
+        listed = re.findall(r'class="page" href="/watches/\d" title="([^"]+)"', uwe.get(f"/watches?show={show}").text)
+        assert listed == [url]
     assert 'href="/feed/watches"' in page
     feed = uwe.get("/feed/watches").text
     assert "<title>Changes of all watches</title>" in feed

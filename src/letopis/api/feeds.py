@@ -273,7 +273,7 @@ def _watched(archive: Archive, latest: LatestVersions, tag: str) -> tuple[str, s
         found = latest.of_pages(urls, MOST_ENTRIES) if few else latest.that_fit(set(urls).__contains__, MOST_ENTRIES)
         return "Changes of all watches", "/watches", found
     if not urls:
-        raise NotFound(f"no watch has the tag '{tag[:70]}'; the list of watches shows their tags")
+        raise NotFound(f"no watch has the tag '{tag[:70]}'; see the list of watches")
     return f"Changes of watches tagged {tag}", f"/watches?tag={quote(tag)}", latest.of_pages(urls, MOST_ENTRIES)
 
 

@@ -120,9 +120,11 @@ def call_tool(context: Context, name: str, given: Mapping[str, Any]) -> types.Ca
 def _permitted(context: Context, name: str) -> Operation[Any, Any]:
     operation = tool_operations().get(name)
     if operation is None:
-        raise UsageError(f"there is no tool '{name[:70]}'; known are {', '.join(tool_operations())}")
+        raise UsageError(f"unknown tool '{name[:70]}'; choose one of {', '.join(tool_operations())}")
     if not context.may(operation.right):
-        raise Refused(f"'{name}' needs a right that was not given; use a token that has it, or 'letopis mcp --write'")
+        raise Refused(
+            f"'{name}' needs a right that this session lacks; use a token that has it, or 'letopis mcp --write'"
+        )
     return operation
 
 
@@ -185,7 +187,7 @@ def _document_text(answer: Document) -> str:
             break
     kind = extract.sniff(body, answer.media_type)
     if not kind.startswith("text/") and not kind.endswith(("json", "xml")):
-        raise UsageError(f"this is {kind} and no text; 'extract' says what is known of it")
+        raise UsageError(f"this is {kind}, not text; use 'extract'")
     text = extract.decode(body, charset_of(answer.media_type)).text
     if len(text) <= LONGEST_ANSWER:
         return text

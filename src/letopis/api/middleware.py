@@ -143,7 +143,7 @@ def _network(text: str) -> Network:
     try:
         return ip_network(text, strict=False)
     except ValueError:
-        raise SettingError(f"serve.trusted_proxies: '{text}' is no address or network") from None
+        raise SettingError(f"serve.trusted_proxies: '{text}' is not an address or network") from None
 
 
 # Whoever has the code makes the first owner, or the account of an invitation: it is nobody's business but theirs.

@@ -242,7 +242,8 @@ def _fetched_catalogue(place: BackupPlace, listing: BackupListing, draft: Path) 
         raise Damaged(f"{listing.catalogue} is not in {place.where}; restore from another copy of the backup") from None
     if file_sha256(draft) != listing.sha256:
         raise Damaged(
-            f"{listing.catalogue} in {place.where} is not what was backed up; restore from another copy of the backup"
+            f"{listing.catalogue} in {place.where} has another digest than it was backed up with; "
+            "restore from another copy of the backup"
         )
     return draft
 
@@ -308,7 +309,8 @@ def _compare(ours: Backend, theirs: Backend, pack: CopiedPack) -> None:
         length = min(_STEP, pack.size - start)
         if ours.read(pack.name, start, length) != theirs.read(pack.name, start, length):
             raise Damaged(
-                f"{pack.name} in {theirs.where} is not what was copied there; look at that disk, and back up elsewhere"
+                f"{pack.name} in {theirs.where} reads differently than it was written; "
+                "check that disk, and back up elsewhere"
             )
 
 

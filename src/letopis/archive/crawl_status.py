@@ -93,7 +93,7 @@ def planned_visit(archive: Archive, url: str) -> PlannedVisit:
     """The plan of a page; UnknownUrl for one that nobody checked, stored or linked to."""
     row = archive.catalog.resources.find(url)
     if row is None:
-        raise UnknownUrl(f"{url} is not known here; check it or crawl its site first")
+        raise UnknownUrl(f"{url} is not in the archive; check it or crawl its site first")
     state, due, record, depth, priority = archive.catalog.queues.plan_of(row.id)
     return PlannedVisit(_STATES[state], None if due is None else from_millis(due), record, depth, priority)
 

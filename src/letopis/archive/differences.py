@@ -48,7 +48,7 @@ def render_difference(old: Version, new: Version, form: str, verdict: PairJudge)
     `verdict` says of two versions, with what was read of them, whether they differ meaningfully.
     """
     if form not in DIFF_FORMATS:
-        raise UsageError(f"there is no format '{form}'; choose one of {', '.join(DIFF_FORMATS)}")
+        raise UsageError(f"unknown format '{form}'; choose one of {', '.join(DIFF_FORMATS)}")
     if form == "binary":
         return make_binary_delta(old.body, new.body)
     before, after = diff_side(old), diff_side(new)

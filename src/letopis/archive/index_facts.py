@@ -123,7 +123,7 @@ def require_site(archive: Archive, where: str) -> str:
     """The host that a SITE names; NotFound when no page of it was ever checked."""
     host = site(where)
     if not knows_site(archive, host):
-        raise NotFound(f"no page of {host} is known here; crawl it first")
+        raise NotFound(f"no page of {host} is in the archive; crawl it first")
     return host
 
 

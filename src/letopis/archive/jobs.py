@@ -283,7 +283,7 @@ class JobQueue:
         self._claims.reap(self._now())
         found = self._jobs.find(number)
         if found is None or not requester.may_see(found.owner, found.permission):
-            raise NotFound(f"there is no job {number}; the list of jobs shows all")
+            raise NotFound(f"there is no job {number}; see the list of jobs")
         return found
 
     def claimed(self, claim: JobClaim) -> tuple[JobRow, bytes]:
@@ -438,7 +438,7 @@ class JobQueue:
         """The query stored under a name, the requester's own before those of others."""
         found = self._stored.named(name, requester.rights, requester.name)
         if not found:
-            raise NotFound(f"no query is stored as '{name[:70]}'; the list of favourites shows all")
+            raise NotFound(f"no query is stored as '{name[:70]}'; see the list of favourites")
         return found[0]
 
     def stored_text(self, name: str, requester: Requester) -> bytes:

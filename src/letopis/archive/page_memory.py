@@ -91,12 +91,12 @@ class PageMemory:
 
         What was learned of other hosts waits: these may be somebody else's by now.
         """
-        hosts = {host_of(row.url) for row in done} if self._untrusted or self._profiles else ()
-        for host in hosts:
-            if fields := self._untrusted.pop(host, None):
-                self._rows.distrust(cursor, host, self._rows.distrusted(host) | fields)
-            if profile := self._profiles.pop(host, None):
-                self._rows.set_profile(cursor, host, profile)
+        hosts = {host_of(row.url) for row in done} if self._untrusted or self._profiles else set[str]()
+        for host in hosts & self._untrusted.keys():
+            fields = self._untrusted.pop(host)
+            self._rows.distrust(cursor, host, self._rows.distrusted(host) | fields)
+        if learned := [(self._profiles.pop(host), host) for host in hosts & self._profiles.keys()]:
+            self._rows.set_profiles(cursor, learned)
         for row in done:
             habits = self._habits.pop(row.url, None)
             if habits is not None:

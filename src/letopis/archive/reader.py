@@ -53,7 +53,7 @@ class RecordReader:
         """The URL's row; UnknownUrl when it was never looked at."""
         row = self._catalog.resources.find(url)
         if row is None or row.checked is None:
-            raise UnknownUrl(f"{url} was never checked nor stored here", check_remedy(url))
+            raise UnknownUrl(f"{url} was never checked or stored here", check_remedy(url))
         return row
 
     def newest(self, url: str) -> Version:

@@ -265,7 +265,7 @@ class Accounts:
         """
         check_name(name)
         if scope not in SCOPES:
-            raise UsageError(f"there is no scope '{scope[:20]}'; choose read or write")
+            raise UsageError(f"unknown scope '{scope[:20]}'; choose read or write")
         token, hashed = new_token()
         ensure_tables(self._database, _TOPIC, ACCOUNT_TABLES)
         with self._database.transaction() as cursor:
@@ -341,7 +341,7 @@ def _last_removed(cursor: Cursor) -> int:
 def mask_of_role(role: str) -> int:
     """The rights of a role; UsageError for one that is none."""
     if role not in ROLES:
-        raise UsageError(f"there is no role '{role[:20]}'; choose guest, user or owner")
+        raise UsageError(f"unknown role '{role[:20]}'; choose guest, user or owner")
     return ROLES[role]
 
 

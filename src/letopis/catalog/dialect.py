@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from letopis.binary import make_private_file
 from letopis.errors import REPAIR, Busy, Damaged, MissingExtra, NotReady
@@ -16,7 +16,7 @@ from letopis.errors import REPAIR, Busy, Damaged, MissingExtra, NotReady
 # For values of these two types the library looks for an adapter, raises and drops two errors, and takes the value as
 # it is. Found at once, half of the time of writing a row is saved.
 sqlite3.register_adapter(bytes, bytes)
-sqlite3.register_adapter(type(None), {}.get)
+sqlite3.register_adapter(type(None), cast("Callable[[None], None]", {}.get))
 
 
 class DbConnection(Protocol):

@@ -193,9 +193,9 @@ class NoiseProfiles:
         row = self._database.one("SELECT profile FROM host WHERE name = ?", (host,))
         return bytes(row[0]) if row and row[0] else b""
 
-    def set_profile(self, cursor: Cursor, host: str, data: bytes) -> None:
-        """Replaces the profile of a known host."""
-        cursor.run("UPDATE host SET profile = ? WHERE name = ?", (data, host))
+    def set_profiles(self, cursor: Cursor, profiles: Iterable[tuple[bytes, str]]) -> None:
+        """Replaces the profiles of known hosts; a host stands behind its own."""
+        cursor.run_many("UPDATE host SET profile = ? WHERE name = ?", profiles)
 
     def distrusted(self, host: str) -> frozenset[str]:
         """Digest fields (lower case) that the host once sent wrongly."""

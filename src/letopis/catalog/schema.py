@@ -150,7 +150,7 @@ def _schema_version(reader: RowReader, engine: str) -> int:
         return int(row[0]) if row else 0
     except ValueError:
         raise Damaged(
-            f"the catalogue says that its schema is {row[0] if row else ''!r}, which is no number", REPAIR
+            f"the catalogue says that its schema is {row[0] if row else ''!r}, which is not a number", REPAIR
         ) from None
 
 

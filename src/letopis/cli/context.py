@@ -99,49 +99,24 @@ def _with_origin(archive: Archive) -> Archive:
     return clones.fetch_on_demand(archive)
 
 
-def _store_option(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
-    def callback(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-        if value not in (None, False, 0):
-            setattr(ctx.find_root().obj, name, value)
+def _shared_option(*flags: str, stored: str, **words: Any) -> Callable[[F], F]:
+    """An option whose value goes into the context of the command line, wherever among the words it is given."""
 
-    return callback
+    def store(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+        if value not in (None, False, 0):
+            setattr(ctx.find_root().obj, stored, value)
+
+    return click.option(*flags, expose_value=False, callback=store, **words)
 
 
 def shared_options(function: F) -> F:
     """Adds --archive, --config, --json, -q and -v."""
     options = [
-        click.option(
-            "--archive",
-            metavar="WHERE",
-            help="Folder of the archive.",
-            expose_value=False,
-            callback=_store_option("archive"),
-        ),
-        click.option(
-            "--config",
-            metavar="FILE",
-            help="Settings file (letopis.toml).",
-            expose_value=False,
-            callback=_store_option("config"),
-        ),
-        click.option(
-            "--json",
-            is_flag=True,
-            help="One JSON object a line.",
-            expose_value=False,
-            callback=_store_option("as_json"),
-        ),
-        click.option(
-            "-q",
-            "--quiet",
-            is_flag=True,
-            help="Say only what was asked for.",
-            expose_value=False,
-            callback=_store_option("quiet"),
-        ),
-        click.option(
-            "-v", "--verbose", count=True, help="Say more.", expose_value=False, callback=_store_option("verbose")
-        ),
+        _shared_option("--archive", stored="archive", metavar="WHERE", help="Folder of the archive."),
+        _shared_option("--config", stored="config", metavar="FILE", help="Settings file (letopis.toml)."),
+        _shared_option("--json", stored="as_json", is_flag=True, help="One JSON object a line."),
+        _shared_option("-q", "--quiet", stored="quiet", is_flag=True, help="Print results only."),
+        _shared_option("-v", "--verbose", stored="verbose", count=True, help="Print more detail."),
     ]
     for option in reversed(options):
         function = option(function)

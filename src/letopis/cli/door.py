@@ -174,6 +174,7 @@ def _values(operation: Operation[Any, Any], given: Mapping[str, Any]) -> dict[st
     for one in operation.parameters_in("cli"):
         value = _secret(one, given) if one.declared.secret else given.get(one.name)
         if value not in (None, (), False):
+            value = one.declared.joined.join(value) if one.declared.joined else value
             values[one.alias] = read_file(Path(value)) if one.kind == "bytes" else value
     return values
 
@@ -213,8 +214,9 @@ def _option(one: Parameter) -> Any:
     shown = f"[{'|'.join(one.choices)}]" if one.choices else declared.metavar or _METAVARS[one.kind]
     about = declared.help if one.default in (None, (), "") else f"{declared.help.rstrip('.')}; default: {one.default}."
     return click.option(
-        *flags, one.name, metavar=shown, help=about, multiple=one.repeated, shell_complete=_completing(one.choices)
-    )
+        *flags, one.name, metavar=shown, help=about, multiple=one.repeated or bool(declared.joined),
+        shell_complete=_completing(one.choices),
+    )  # fmt: skip
 
 
 def _completing(choices: Sequence[str]) -> Callable[[click.Context, click.Parameter, str], list[str]]:

@@ -41,68 +41,68 @@ class Verb(NamedTuple):
 
 
 VERBS: dict[str, Verb] = {
-    "init": Verb("operations.totals", "Make an archive"),
+    "init": Verb("operations.totals", "Create an archive"),
     "check": Verb("operations.checks", "Check pages now: available, changed, changed for you"),
     "get": Verb("operations.pages", "Print a page as it is, was, or last was"),
     "versions": Verb("operations.checks", "List the versions of a page"),
     "sets": Verb("operations.captures", "List the captures of a whole page"),
     "set": Verb("operations.captures", "List the resources of a whole page"),
     "qa": Verb("operations.replay_quality", "Replay captured pages and count what they lack"),
-    "screenshot": Verb("operations.captures", "Print the picture of a page"),
+    "screenshot": Verb("operations.captures", "Print the screenshot of a page"),
     "shown-text": Verb("operations.captures", "Print the text as a page showed it"),
     "diff": Verb("operations.pages", "Show what changed on a page"),
     "history": Verb("operations.checks", "List every check of a page"),
     "patch": Verb("measures", "Apply a binary difference"),
-    "extract": Verb("measures", "Show the common form of a document"),
+    "extract": Verb("measures", "Show a document as metadata, blocks and links"),
     "put": Verb("operations.pages", "Store a version by hand"),
     "watch": Verb("watch_loop", "Standing checks: add, list, pause, remove, run and more"),
-    "saved": Verb("operations.saved_searches saved_looks alerts", "Saved searches, asked again when versions come"),
+    "saved": Verb("operations.saved_searches saved_looks alerts", "Saved searches, run again as versions arrive"),
     "crawl": Verb("crawls", "Crawl from seeds, politely, and come back when pages change"),
-    "crawls": Verb("operations.crawls", "How crawling goes; add seeds for the daemon, drop sites"),
-    "why": Verb("operations.crawls", "Say when a page is next visited, and why then"),
+    "crawls": Verb("operations.crawls", "Status of the crawl; add seeds for the daemon, drop sites"),
+    "why": Verb("operations.crawls", "Explain when a page is visited next"),
     "simulate": Verb("measures", "Compare revisit policies on pages whose changes are known"),
     "run": Verb("daemon", "The daemon: crawling, watches, jobs, web interface"),
     "demo": Verb("package:letopis-demo", "A small simulated web, crawled and shown; needs no network"),
     "serve": Verb("daemon", "Web interface and HTTP API"),
     "mcp": Verb("daemon", "Let assistants ask the archive (Model Context Protocol)"),
-    "import": Verb("operations.imports", "Take in WARC, WACZ, CDXJ, HAR, lists, and what other tools kept"),
-    "export": Verb("operations.exchange", "Write the archive for other tools: WARC, WACZ, CDXJ and more"),
+    "import": Verb("operations.imports", "Import WARC, WACZ, CDXJ, HAR, lists, and archives of other tools"),
+    "export": Verb("operations.exchange", "Export the archive for other tools: WARC, WACZ, CDXJ and more"),
     "map": Verb("operations.links site_listings", "Show the map of a site, or what changed in it, as of any date"),
     "links": Verb("operations.links", "List the links of a page or to it, as of any date"),
-    "broken": Verb("operations.links", "List broken links and where they stand"),
+    "broken": Verb("operations.links", "List broken links and the pages they are on"),
     "rank": Verb("operations.links", "Rank pages by the links between them"),
     "search": Verb("operations.words", "Find pages by their words, as of any date"),
-    "complete": Verb("operations.word_forms", "List words of the archive that begin with some letters"),
-    "near": Verb("operations.words", "List the words that stand near a word"),
-    "when": Verb("operations.words", "Tell when a phrase first and last stood on any page"),
+    "complete": Verb("operations.word_forms", "Complete words by their first letters"),
+    "near": Verb("operations.words", "List the words that occur near a word"),
+    "when": Verb("operations.words", "Find when a phrase first and last appeared"),
     "words": Verb("operations.word_forms", "Base forms of words: list, lock, release"),
-    "origin": Verb("operations.words", "Tell where each paragraph of a page first stood"),
+    "origin": Verb("operations.words", "Find where each paragraph of a page first appeared"),
     "categories": Verb("operations.words", "Sort the pages of a site into a tree by their key words"),
-    "moved": Verb("operations.moved_pages", "Tell where a page that is missing on its site may be found"),
+    "moved": Verb("operations.moved_pages", "Find where a missing page of a site may have moved"),
     "duplicates": Verb("operations.duplicates", "Find the same document under other addresses"),
     "muted": Verb("operations.muting", "List changes of a page that did not count, and why"),
-    "mute": Verb("operations.muting", "Mute changes of a text on a page or host, or have it never muted"),
-    "jobs": Verb("operations.jobs runs", "The queue of jobs: start, submit, list, show, cancel, refresh"),
+    "mute": Verb("operations.muting", "Mute changes of a text on a page or host, or never mute it"),
+    "jobs": Verb("operations.jobs runs", "Job queue: start, submit, list, show, cancel, refresh"),
     "users": Verb("operations.accounts invitations two_factor", "People who may sign in, and their roles"),
     "tokens": Verb("operations.accounts", "Secrets for programs that use the HTTP API"),
     "projects": Verb("operations.projects", "Named sets of pages"),
     "audit": Verb("operations.accounts", "Who changed what in this archive"),
-    "publish": Verb("operations.replication", "Write the archive as files that any static server can hand out"),
-    "clone": Verb("operations.replication", "Copy a published archive, or the part of it that you want"),
-    "pull": Verb("operations.replication", "Bring a clone up to date, transferring only differences"),
+    "publish": Verb("operations.replication", "Publish the archive as files for any static web server"),
+    "clone": Verb("operations.replication", "Copy a published archive, or a part of it"),
+    "pull": Verb("operations.replication", "Update a clone, transferring only differences"),
     "zrec": Verb("zrec", "Compressed sorted records, synced by ranges"),
     "changes": Verb("operations.totals", "List what is new to a client, and acknowledge it"),
     "stats": Verb("operations.totals", "Show totals of the archive"),
     "usage": Verb("operations.totals", "How often the archive was used, by day"),
-    "settings": Verb("operations.totals setting_changes", "List the settings that hold here; change some"),
-    "doctor": Verb("operations.upkeep", "Say whether this installation is sound"),
+    "settings": Verb("operations.totals setting_changes", "List the settings in effect; change some"),
+    "doctor": Verb("operations.upkeep", "Check this installation"),
     "bench": Verb("measures", "Run a benchmark of the source tree"),
-    "completion": Verb("measures", "Print what completes commands in a shell: bash, zsh, fish"),
+    "completion": Verb("measures", "Print a completion script: bash, zsh, fish"),
     "verify": Verb("operations.upkeep", "Check every byte and every reference; repair"),
     "migrate": Verb("operations.exchange", "Copy the archive to another place and compare"),
-    "compact": Verb("operations.upkeep", "Re-compress, carry out retention, give space back"),
-    "backup": Verb("operations.upkeep", "Bring a backup in a folder up to date"),
-    "restore": Verb("operations.upkeep", "Make an empty archive what a backup holds"),
+    "compact": Verb("operations.upkeep", "Recompress, apply retention, free space"),
+    "backup": Verb("operations.upkeep", "Create or update a backup"),
+    "restore": Verb("operations.upkeep", "Restore a backup into an empty archive"),
 }
 
 
@@ -170,7 +170,7 @@ class LazyGroup(click.Group):
         if name not in VERBS:
             near = nearest_verb(name)
             hint = f"did you mean '{near}'?" if near else "'letopis --help' lists them"
-            raise click.UsageError(f"there is no verb '{name}'; {hint}")
+            raise click.UsageError(f"unknown verb '{name}'; {hint}")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -231,13 +231,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _print_error(error.format_message(), error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
         said = str(error.__cause__ or error)
-        return _print_error(said or "stopped; the same command brings it to its end", 130)
+        return _print_error(said or "stopped; run the same command again to continue", 130)
     except OSError as error:
         return _print_unexpected(error, f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
     except MemoryError as error:
-        return _print_unexpected(error, "there is not enough memory for this")
+        return _print_unexpected(error, "out of memory")
     except Exception as error:
-        return _print_unexpected(error, f"this should not happen: {type(error).__name__}: {error}")
+        return _print_unexpected(error, f"internal error:  {type(error).__name__}: {error}")
 
 
 def _print_unexpected(error: Exception, sentence: str) -> int:

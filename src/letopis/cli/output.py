@@ -73,7 +73,7 @@ class Output(NamedTuple):
         if sys.stdout.isatty():
             document = b"".join(pieces)
             if b"\0" in document[:_SHOWN_HEAD]:
-                raise UsageError("this is no text that a terminal can show; write it to a file with '> FILE'")
+                raise UsageError("this is binary; write it to a file with '> FILE'")
             click.echo(printable(document.decode("utf-8", "replace")), nl=False)
         else:
             for piece in pieces:

@@ -66,7 +66,7 @@ def get(name: str) -> Codec:
         if name in _OPTIONAL.values():
             raise _missing(name)
         near = get_close_matches(name, names(), 1) or ["zstd"]
-        raise UsageError(f"there is no method '{name}'; did you mean '{near[0]}'? All: {', '.join(names())}")
+        raise UsageError(f"unknown method '{name}'; did you mean '{near[0]}'? All: {', '.join(names())}")
     return codec
 
 

@@ -135,7 +135,7 @@ def parse_size(text: str) -> int:
     """Bytes, written as 4096, 64KiB, 10MiB or 1GiB; UsageError for anything else."""
     match = _SIZE.fullmatch(text.strip().lower())
     if match is None or match[2] not in _SIZES:
-        raise UsageError(f"'{text}' is no size; write a size as 4096, 64KiB, 10MiB or 1GiB")
+        raise UsageError(f"'{text}' is not a size; write a size as 4096, 64KiB, 10MiB or 1GiB")
     size = float(match[1]) * _SIZES[match[2]]
     if size > _MOST_SIZE:
         raise UsageError(f"'{text[:70]}' is too much; write a size as 4096, 64KiB, 10MiB or 1GiB")

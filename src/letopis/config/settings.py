@@ -52,13 +52,13 @@ class ArchiveSettings(SettingsSection):
 class StoreSettings(SettingsSection):
     """How contents are kept."""
 
-    same: Literal["skip", "record"] = setting("skip", "a version equal to the newest: skip it, or record it at no cost")
-    hot_min: int = setting(1, "newest versions of a document that compact leaves whole at least")
+    same: Literal["skip", "record"] = setting("skip", "a version equal to the newest: skip it, or record it again")
+    hot_min: int = setting(1, "newest versions of a document that compact always leaves whole")
     newest_growth: float = setting(
         0.0, "how much larger, as a share, a newest version may be stored so that it is read faster"
     )
     chain: int = setting(
-        20, "most differences from which compact lets a version be put together, 0 for as many as stay fast to read"
+        20, "longest chain of differences that compact leaves for a version, 0 for as long as reads stay fast"
     )
     level: Literal[0, 1, 2, 3] = setting(
         0, "units of differences: 1 lines and tags, 2 also parts of addresses, 3 also parameters, 0 the smallest"
@@ -67,7 +67,7 @@ class StoreSettings(SettingsSection):
         ("stored", "zstd", "brotli"), "codecs that compete for each version: brotli in compact, the others at once"
     )
     pack_bytes: int = setting(256 * MiB, "size at which a pack is closed and a new one begun", "bytes")
-    max_bytes: int = setting(0, "most bytes of packs, 0 for no limit", "bytes")
+    max_bytes: int = setting(0, "maximum size of all packs, 0 for no limit", "bytes")
     keep_versions: int = setting(0, "versions a document that compact keeps, 0 for all")
     keep_for: float = setting(0.0, "age after which compact drops old versions, 0 for never", "seconds")
     thin_after: float = setting(0.0, "age after which compact keeps one version a day, 0 for never", "seconds")
@@ -93,18 +93,18 @@ class FetchSettings(SettingsSection):
     max_hops: int = setting(30, "redirects that are followed")
     connect: float = setting(10.0, "time limit for a connection", "seconds")
     first_byte: float = setting(30.0, "time limit for the first byte of an answer", "seconds")
-    total: float = setting(120.0, "time limit for a whole exchange", "seconds")
+    total: float = setting(120.0, "time limit for a whole fetch", "seconds")
     slow: float = setting(20.0, "time after which a body slower than 256 bytes a second is given up", "seconds")
-    retries: int = setting(2, "further tries after a passing failure")
-    retry_wait: float = setting(1.0, "pause before the first further try, doubled for each later one", "seconds")
-    retry_after: float = setting(30.0, "longest Retry-After that is waited for inside one exchange", "seconds")
-    retry_status: tuple[str, ...] = setting(("502", "503", "504"), "statuses that are worth a further try")
+    retries: int = setting(2, "retries after a temporary failure")
+    retry_wait: float = setting(1.0, "pause before the first retry, doubled for each later one", "seconds")
+    retry_after: float = setting(30.0, "longest Retry-After to wait for within one exchange", "seconds")
+    retry_status: tuple[str, ...] = setting(("502", "503", "504"), "statuses that are retried")
     proxy: str = setting("", "proxy for all requests (http://, socks5://)")
-    headers: tuple[str, ...] = setting((), "further request headers, 'Name: value'")
+    headers: tuple[str, ...] = setting((), "additional request headers, 'Name: value'")
     verify_tls: bool = setting(True, "check certificates")
     ca_file: str = setting("", "file of certificate authorities to trust; empty: the system's")
     cookies: bool = setting(True, "keep cookies in the archive's jar")
-    chromium: str = setting("", "program of the browser that renders pages; empty: the Chromium on the PATH")
+    chromium: str = setting("", "executable of the browser that renders pages; empty: the Chromium on the PATH")
     private: Literal["cli", "always", "never"] = setting(
         "cli", "private and loopback addresses: for the command line only, always, or never"
     )
@@ -116,17 +116,17 @@ class CaptureSettings(SettingsSection):
     take: tuple[str, ...] = setting(
         ("images", "styles", "fonts", "scripts", "media", "data", "frames"), "resources of a page that are fetched"
     )
-    resources: int = setting(300, "most resources of one page; further requests are refused")
-    bytes: int = setting(64 * MiB, "most bytes of the resources of one page", "bytes")
+    resources: int = setting(300, "maximum number of resources of one page; further requests are refused")
+    bytes: int = setting(64 * MiB, "maximum size of all resources of one page", "bytes")
     media_bytes: int = setting(8 * MiB, "size limit of one picture, sound or film", "bytes")
     load: float = setting(30.0, "longest wait for a page to load in a browser", "seconds")
     quiet: float = setting(5.0, "longest wait for a page in a browser to become quiet", "seconds")
     scroll: bool = setting(True, "scroll through a page in a browser, so that lazy parts load")
     viewport: str = setting("1280x800", "size of a page in a browser, in pixels")
     language: str = setting("", "language that a browser asks for, such as cs-CZ; empty: as any other request")
-    screenshot: Literal["png", "webp", "none"] = setting("png", "format of the picture that is kept of a page")
-    screenshot_height: int = setting(4000, "most pixels of a page, from its top, on its picture; the rest is cut off")
-    screenshot_scale: float = setting(0.75, "size of a picture; 1 is that of its page and costs twice as much")
+    screenshot: Literal["png", "webp", "none"] = setting("png", "format of the screenshot of a page")
+    screenshot_height: int = setting(4000, "maximum height of a screenshot in pixels of the page; the rest is cut off")
+    screenshot_scale: float = setting(0.75, "scale of a screenshot; 1 is that of the page and costs twice as much")
     text: bool = setting(True, "keep the text of a page as a browser shows it")
     pages: int = setting(4, "pages that a browser has open at the same time")
     reuse: float = setting(600.0, "time in which a crawl uses a resource again without asking for it", "seconds")
@@ -135,11 +135,11 @@ class CaptureSettings(SettingsSection):
 class MonitorSettings(SettingsSection):
     """Checks for people."""
 
-    min_interval: float = setting(10.0, "checks of one URL inside this time are answered from the record", "seconds")
+    min_interval: float = setting(10.0, "checks of one URL within this time are answered from the record", "seconds")
     every: float = setting(3600.0, "interval of a watch that names none", "seconds")
     concurrency: int = setting(16, "checks in flight at once")
     delay: float = setting(
-        0.0, "least time between two checks of one host; crawl.delay holds while a crawl is there", "seconds"
+        0.0, "minimum time between two checks of one host; during a crawl, crawl.delay applies", "seconds"
     )
     title: str = setting("$kind: $url", "title of a notification; names are those of its message")
     message: str = setting(
@@ -161,19 +161,19 @@ class ChangeSettings(SettingsSection):
 class CrawlSettings(SettingsSection):
     """How a crawl chooses and how it behaves."""
 
-    user_agent: str = setting("Letopis/0.1", "name that servers and robots.txt see")
-    contact: str = setting("", "address or page in the User-Agent where people can complain")
-    delay: float = setting(1.0, "least time between two fetches from one host and from one address", "seconds")
-    delay_factor: float = setting(0.0, "pause of this many times the last fetch's duration, 0 for none")
+    user_agent: str = setting("Letopis/0.1", "product name in the User-Agent and for robots.txt")
+    contact: str = setting("", "contact address or page in the User-Agent")
+    delay: float = setting(1.0, "minimum time between two fetches from one host and from one address", "seconds")
+    delay_factor: float = setting(0.0, "also pause for this multiple of the last fetch's duration, 0 for none")
     order: Literal["breadth", "rank"] = setting(
         "breadth",
         "which new page of a host is fetched first: the one nearest to a seed, or the one that more links lead to",
     )
-    new_share: float = setting(0.5, "share of fetches kept for never-seen URLs while any are ready")
-    max_per_host: int = setting(0, "most pages of one host, 0 for no limit")
-    max_depth: int = setting(0, "most links away from a seed, 0 for no limit")
+    new_share: float = setting(0.5, "share of fetches reserved for new URLs while any are ready")
+    max_per_host: int = setting(0, "maximum number of pages of one host, 0 for no limit")
+    max_depth: int = setting(0, "maximum number of links from a seed, 0 for no limit")
     concurrency: int = setting(64, "exchanges in flight at once")
-    bandwidth: int = setting(0, "most bytes a second in all, 0 for no limit", "bytes")
+    bandwidth: int = setting(0, "maximum bandwidth in bytes a second, 0 for no limit", "bytes")
     robots: bool = setting(True, "obey robots.txt")
     commit_every: float = setting(1.0, "time between durable commits, twice that for few pages of a fleet", "seconds")
     schedule_if: str = setting("", "a found URL is planned unless this is false, such as depth < 5")
@@ -183,12 +183,14 @@ class CrawlSettings(SettingsSection):
     revisit_if: str = setting("", "a page is visited again unless this is false")
     keywords: tuple[str, ...] = setting((), "words that a focused crawl is about; pages without them lead nowhere")
     languages: tuple[str, ...] = setting((), "languages that a focused crawl wants")
-    max_hosts: int = setting(0, "most hosts that a crawl touches, 0 for no limit")
-    map: bool = setting(True, "hand links over to the index as pages are read, so that maps need not read them again")
+    max_hosts: int = setting(0, "maximum number of hosts of a crawl, 0 for no limit")
+    map: bool = setting(
+        True, "keep the links of fetched pages for the index, so that maps need not read the pages again"
+    )
     sitemaps: bool = setting(False, "plan what the sitemaps of a host list")
-    lease: float = setting(60.0, "time without a sign of life after which an agent's hosts go to others", "seconds")
+    lease: float = setting(60.0, "time without a heartbeat after which an agent's hosts go to others", "seconds")
     trap_depth: int = setting(16, "path segments beyond which an address counts as a trap")
-    trap_pages: int = setting(2000, "most pages of one path pattern that differ only in numbers")
+    trap_pages: int = setting(2000, "maximum number of pages of one path pattern that differ only in numbers")
 
 
 class ScheduleSettings(SettingsSection):
@@ -199,7 +201,7 @@ class ScheduleSettings(SettingsSection):
     min: float = setting(0.5 * DAY, "shortest interval", "seconds")
     max: float = setting(365 * DAY, "longest interval", "seconds")
     increase: float = setting(0.2, "growth of the interval after an unchanged visit")
-    decrease: float = setting(0.2, "fall of the interval after a changed visit")
+    decrease: float = setting(0.2, "decrease of the interval after a changed visit")
     budget: float = setting(0.0, "visits a second for the optimal policy, 0: as many as uniform would make")
     objective: Literal["freshness", "age", "captured"] = setting("freshness", "what the optimal policy maximises")
     alpha: float = setting(-1.0, "exponent of the change rate in weights: 0 freshness .. 1 captured, -1 by objective")
@@ -230,16 +232,16 @@ class ServeSettings(SettingsSection):
     )
     public: bool = setting(True, "reading needs no account")
     two_factor: Literal["optional", "owners", "everybody"] = setting(
-        "optional", "who must sign in with the code of an app as well; optional: whoever switched that on"
+        "optional", "who must sign in with a code of an app too; optional: whoever switched that on"
     )
     work: bool = setting(True, "run watches, crawls and runs beside the web interface; false: only answer requests")
     hosts: tuple[str, ...] = setting(
-        (), "names under which it is reached, beside addresses, localhost and the machine's own name; * for any"
+        (), "accepted host names, beside addresses, localhost and the machine's own name; * for any"
     )
     cors: tuple[str, ...] = setting(
         (), "origins whose pages may read archived content, such as https://example.org; * for any"
     )
-    trusted_proxies: tuple[str, ...] = setting((), "addresses whose X-Forwarded-* headers are believed")
+    trusted_proxies: tuple[str, ...] = setting((), "addresses whose X-Forwarded-* headers are trusted")
     replay_origin: str = setting(
         "",
         "origin where archived pages run their scripts, such as https://replay.example.org with a wildcard under it; "
@@ -250,24 +252,26 @@ class ServeSettings(SettingsSection):
     access_log: str = setting("", "file that gets a line for every request (combined log format); empty: none")
     max_upload: int = setting(1024 * MiB, "largest file that an owner imports through HTTP, 0 for none", "bytes")
     checks_a_day: int = setting(
-        10_000, "most checks of one user through HTTP in a day, 0 for no limit; owners have none"
+        10_000, "maximum number of checks of one user through HTTP in a day, 0 for no limit; owners have none"
     )
-    watches_a_day: int = setting(1000, "most watches that one user adds through HTTP in a day, 0 for no limit")
+    watches_a_day: int = setting(
+        1000, "maximum number of watches that one user adds through HTTP in a day, 0 for no limit"
+    )
 
 
 class JobsSettings(SettingsSection):
     """The queue of questions, and what one of them may use up."""
 
-    workers: int = setting(4, "packages that one daemon works for at once, each in a process of its own")
-    queued: int = setting(1000, "most runs of one user that wait in the queue")
-    run_time: float = setting(3600.0, "longest time that a run may take", "seconds")
-    memory: int = setting(2048 * MiB, "most memory of a worker, 0 for no limit", "bytes")
+    workers: int = setting(4, "job packages that one daemon runs at once, each in a process of its own")
+    queued: int = setting(1000, "maximum number of waiting runs of one user")
+    run_time: float = setting(3600.0, "longest run", "seconds")
+    memory: int = setting(2048 * MiB, "maximum memory of a worker, 0 for no limit", "bytes")
     max_result: int = setting(64 * MiB, "largest result of a run", "bytes")
     keep_for: float = setting(30 * DAY, "age after which ended runs are forgotten, 0 for never", "seconds")
-    lease: float = setting(60.0, "time without a sign of life after which a worker counts as dead", "seconds")
+    lease: float = setting(60.0, "time without a heartbeat after which a worker counts as dead", "seconds")
     refresh_min: float = setting(600.0, "shortest interval of a use-driven refresh", "seconds")
     refresh_max: float = setting(7 * DAY, "longest interval of a use-driven refresh", "seconds")
-    packages: str = setting("", "folder of packages that users made; empty: packages inside the archive")
+    packages: str = setting("", "folder of users' packages; empty: packages inside the archive")
 
 
 class ClusterSettings(SettingsSection):

@@ -139,8 +139,8 @@ class Fleet:
             fruitless = 0 if done else fruitless + 1
             if errors or fruitless >= _MAX_FRUITLESS:
                 raise NotReady(
-                    f"an agent {how or 'ended early'}; all that was fetched is recorded, "
-                    "and the crawl can be started again when the cause is gone"
+                    f"an agent {how or 'ended early'}; what was fetched is recorded; "
+                    "remove the cause and start the crawl again"
                 )
             unsure = process.returncode and leases_hosts(self._archive)
             last = "; the figures may lack what it recorded last" if unsure else ""

@@ -45,7 +45,7 @@ def opml_watches(file: Path) -> Iterator[ImportedWatch]:
     """The feeds of an OPML file, and the pages of outlines that have no feed; the outline around one is its tag."""
     root = parse_xml(read_whole(file, _MOST_LIST))
     if root is None:
-        raise UsageError(f"{file} is no OPML that can be read; export it again")
+        raise UsageError(f"{file} is not valid OPML; export it again")
     body = next((child for child in root.iterchildren() if local_name(child) == "body"), root)
     yield from islice(_outlines(body, "", 0), MOST_WATCHES)
 

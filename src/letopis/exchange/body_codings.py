@@ -98,7 +98,7 @@ _LENGTHS = frozenset(map(len, ("transfer-encoding", "content-encoding", "content
 
 def _undone(codings: list[str], body: bytes) -> bytes:
     if len(codings) > _MOST_CODINGS:
-        raise ValueError("it is coded too often")
+        raise ValueError("it has too many content codings")
     for coding in reversed(codings):
         body = undo_coding(coding, body)
     return body
@@ -158,7 +158,7 @@ def _unbrotli(body: bytes, limit: int) -> bytes:
         raise ValueError(str(error)) from None
     _require_bounded(len(plain) > limit or not inflate.can_accept_more_data())
     if not inflate.is_finished():
-        raise ValueError("it breaks off")
+        raise ValueError("it is truncated")
     return plain
 
 
@@ -174,7 +174,7 @@ def _unzstd(body: bytes, limit: int) -> bytes:
             raise ValueError(str(error)) from None
         _require_bounded(len(plain) > left)
         if not inflate.eof:
-            raise ValueError("it breaks off")
+            raise ValueError("it is truncated")
         parts.append(plain)
         left -= len(plain)
         body = inflate.unused_data

@@ -186,7 +186,7 @@ class _CdxImport:
         if not file.is_relative_to(folder_path.resolve()):
             raise UsageError("it lies outside the folder of the index; name that folder as its base")
         if file.exists() and not file.is_file():  # a pipe would be waited for without end
-            raise UsageError("it is no plain file")
+            raise UsageError("it is not a regular file")
         return str(file)
 
     def _name(self) -> str:

@@ -70,7 +70,7 @@ def file_head(file: Path) -> bytes:
 def read_whole(file: Path, most: int = MOST_READ) -> bytes:
     """The bytes of a plain file, unpacked; UsageError for what is none, cannot be read, or is too large."""
     if not file.is_file():
-        raise UsageError(f"there is no file {file}; give one that is there")
+        raise UsageError(f"there is no file {file}; check the path")
     try:
         return b"".join(_unpacked(file, most))
     except OSError as error:
@@ -82,7 +82,7 @@ def read_json(file: Path) -> Any:
     try:
         return parse_json(read_whole(file).lstrip(_BLANK))
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{file} is no JSON that can be read ({str(error)[:100]}); correct it") from None
+        raise UsageError(f"{file} is not valid JSON ({str(error)[:100]}); correct it") from None
 
 
 def _unpacked(file: Path, most: int) -> Iterator[bytes]:

@@ -45,7 +45,7 @@ def har_captures(file: Path, hints: SourceHints, report: ImportReport) -> Iterat
     log = _object(_object(read_json(file)).get("log"))
     entries = log.get("entries")
     if not isinstance(entries, list):
-        raise UsageError(f"{file} is no HAR: it has no list of entries; export it again")
+        raise UsageError(f"{file} is not a HAR file: it has no list of entries; export it again")
     looks = _looks(log, file.name)
     for entry in map(_object, entries):
         capture = _capture(entry, report)

@@ -100,7 +100,7 @@ def _folder_kind(folder: Path) -> str:
     if warcs:
         return WARC
     require_readers(folder)
-    raise UsageError(f"{folder} is no folder that import knows; say which kind it is")
+    raise UsageError(f"{folder} is not a folder that import recognises; name its kind")
 
 
 def import_sources(
@@ -174,7 +174,7 @@ def _import_from_tool(
 ) -> None:  # fmt: skip
     reader = known_reader(kind)
     if not source.exists():
-        raise UsageError(f"there is no {source}; give a file or folder that is there")
+        raise UsageError(f"there is no {source}; check the path")
     with_warcs = reader.with_warcs and source.is_dir() and _import_folder(archive, source, report, progress)
 
     def known(url: str) -> bool:
@@ -196,8 +196,7 @@ def watches_of_source(source: str, kind: str | None, hints: SourceHints) -> Iter
         and not file_head(Path(source)).startswith(_RECORDS)
     ):
         raise UsageError(
-            f"{source} is no list that import knows; write one address a line, each with https:// before it, "
-            "or say which kind it is"
+            f"{source} is not a list that import recognises; write one https:// address a line, or name its kind"
         )
     if found in FILE_KINDS:
         raise UsageError(f"{source} has no watches; import it without them")

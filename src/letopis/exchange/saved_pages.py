@@ -42,7 +42,7 @@ def mhtml_captures(file: Path, hints: SourceHints, report: ImportReport) -> Iter
     try:
         yield from _part_captures(read_whole(file).lstrip(), file.name, report)
     except (MessageError, ValueError, LookupError) as error:
-        raise UsageError(f"{file} is no MHTML that can be read ({str(error)[:100]}); save the page again") from None
+        raise UsageError(f"{file} is not valid MHTML ({str(error)[:100]}); save the page again") from None
 
 
 def _part_captures(data: bytes, name: str, report: ImportReport) -> Iterator[ImportedCapture]:

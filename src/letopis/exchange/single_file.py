@@ -37,7 +37,7 @@ def single_file(parts: list[PagePart], most: int = MOST_READ) -> bytes:
     """
     page = parts[0]
     if sniff(page.version.body, page.version.content_type) not in HTML_TYPES:
-        raise UsageError(f"{page.check.url} is no HTML page; export it as mhtml")
+        raise UsageError(f"{page.check.url} is not an HTML page; export it as mhtml")
     if is_singlefile(page.version.body[:MOST_HEAD]):
         return page.version.body
     inside = _Inside({part.check.url: part for part in parts[1:]}, most)

@@ -45,7 +45,7 @@ class SourceHints:
 
     def __post_init__(self) -> None:
         if self.url and not self.url.startswith(("http://", "https://")):
-            raise UsageError(f"'{self.url}' is no web address; begin it with https:// or http://")
+            raise UsageError(f"'{self.url}' is not a web address; begin it with https:// or http://")
 
 
 MOST_WATCHES = 100_000
@@ -235,7 +235,7 @@ def reader_of(kind: str) -> SourceReader:
         if reader.kind == kind:
             return reader
     if kind in _MIGRATE_KINDS:
-        raise MissingExtra(f"what {kind} has kept is read by a package of its own: {_INSTALL}")
+        raise MissingExtra(f"importing from {kind} needs another package: {_INSTALL}")
     raise UsageError(f"kind: '{kind[:70]}' is not known; choose {', '.join(known_kinds())}")
 
 

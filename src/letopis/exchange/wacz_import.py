@@ -97,7 +97,7 @@ def _import_package(
                 if name.startswith("pages/") and name.endswith(".jsonl"):
                     _take_pages(package, name, f"{where} {name}", report)
     except zipfile.BadZipFile as error:
-        raise Damaged(f"{where} is no sound ZIP file ({error}); fetch it again") from None
+        raise Damaged(f"{where} is not a valid ZIP file ({error}); fetch it again") from None
 
 
 def _take_pages(package: zipfile.ZipFile, name: str, where: str, report: ImportReport) -> None:

@@ -65,7 +65,7 @@ _UUID_VERSION = len("<urn:uuid:00000000-0000-")
 def warc_captures(file: Path, report: ImportReport) -> Iterator[ImportedCapture]:
     """Responses, revisits and resources of a WARC or ARC file, in its order."""
     if not file.is_file():
-        raise UsageError(f"there is no {file}; give a file or folder that is there")
+        raise UsageError(f"there is no {file}; check the path")
     before = report.bytes_read
     with file.open("rb") as stream:
         found = arc_captures(stream, report) if is_arc(stream) else record_captures(stream, report)

@@ -119,7 +119,7 @@ def read_for_another(order: Mapping[str, Any], body: bytes) -> bytes:
     source = Source(body, order["url"], order["content_type"], headers, order["mode"])
     found = format_for(source.content_type)
     if found is None:
-        raise ValueError("nobody reads this type")
+        raise ValueError("no extractor reads this type")
     return page_to_json(read_in_this_process(source, found, detect_language=order["detect_language"])).encode()
 
 

@@ -68,7 +68,7 @@ def read_json_feed(source: Source, draft: PageDraft) -> None:
     draft.charset = decoded.charset
     feed = json.loads(decoded.text)
     if not isinstance(feed, dict):
-        raise ValueError("the feed is no JSON object")
+        raise ValueError("the feed is not a JSON object")
     draft.head(title=_text(feed, "title"), description=_text(feed, "description"))
     draft.declared_language = primary_language(_text(feed, "language"))
     if _text(feed, "home_page_url"):

@@ -140,7 +140,7 @@ def find_browser(executable: str = "") -> str:
         if path is not None:
             return path
     if executable:
-        raise MissingExtra(f"fetch.chromium names '{executable}', which is no program; name a Chromium")
+        raise MissingExtra(f"fetch.chromium names '{executable}', which is not a program; name a Chromium")
     raise MissingExtra(
         "no Chromium was found; install the system's package 'chromium-headless-shell' or 'chromium', or name one in "
         "fetch.chromium"

@@ -200,7 +200,7 @@ class Decoder:
 
     def __init__(self, names: tuple[str, ...], max_bytes: int) -> None:
         if len(names) > _MAX_CODINGS:
-            raise DecodingStopped(FailureKind.BOMB, f"the body is coded {len(names)} times over")
+            raise DecodingStopped(FailureKind.BOMB, f"the body has {len(names)} content codings")
         self._steps = [_step(name) for name in reversed(names)]
         self._names = ", ".join(names)
         self._max = max_bytes
@@ -218,7 +218,7 @@ class Decoder:
     def finish(self) -> None:
         """Raises DecodingStopped when the coded body has not come to its end."""
         if self._taken and not all(step.finished for step in self._steps):
-            raise DecodingStopped(FailureKind.PROTOCOL, f"the {self._names} body ends in the middle")
+            raise DecodingStopped(FailureKind.PROTOCOL, f"the {self._names} body is truncated")
 
     @property
     def mislabelled(self) -> bool:

@@ -287,7 +287,7 @@ def viewport_of(settings: CaptureSettings) -> tuple[int, int]:
     """Width and height of pages in a browser; UsageError where the setting names none."""
     width, _, height = settings.viewport.partition("x")
     if not (width.isdecimal() and height.isdecimal()):
-        raise UsageError(f"capture.viewport is '{settings.viewport}', which is no size; write 1280x800")
+        raise UsageError(f"capture.viewport is '{settings.viewport}', which is not a size; write 1280x800")
     return max(100, min(int(width), 10_000)), max(100, min(int(height), 10_000))
 
 

@@ -145,14 +145,14 @@ def _parse_step(line: str) -> PageStep:
     kind, _, rest = line.strip().partition(" ")
     rest = rest.strip()
     if not rest or len(rest) > _LONGEST:
-        raise UsageError(f"{line[:100]!r} is no step; {_HOW}")
+        raise UsageError(f"{line[:100]!r} is not a step; {_HOW}")
     if kind in ("click", "scroll"):
         return PageStep("click" if kind == "click" else "scroll", rest)
     if kind == "wait":
         return _parse_wait(rest)
     selector, equals, value = rest.partition(" = ")
     if kind not in ("type", "select") or not equals or not selector.strip():
-        raise UsageError(f"{line[:100]!r} is no step; {_HOW}")
+        raise UsageError(f"{line[:100]!r} is not a step; {_HOW}")
     return PageStep("type" if kind == "type" else "select", selector.strip(), value)
 
 

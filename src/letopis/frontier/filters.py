@@ -111,7 +111,7 @@ def _tokens(text: str) -> list[_Token]:
         found = _TOKEN.match(text, place)
         if found is None:
             column = place + len(text[place:]) - len(text[place:].lstrip())
-            raise _wrong(text, column, f"cannot read {text[column]!r}; texts stand in quotes")
+            raise _wrong(text, column, f"cannot read {text[column]!r}; put texts in quotes")
         tokens.append(_token(text, found))
         place = found.end()
     return tokens
@@ -124,7 +124,7 @@ def _token(text: str, found: re.Match[str]) -> _Token:
         return _Token(kind, re.sub(r"\\([\\\"'])", r"\1", found["text"][1:-1]), column)
     if kind == "number":
         if found["unit"].lower() not in _UNITS:
-            raise _wrong(text, column, f"'{found['unit']}' is no unit; write 500, 10k or 2MiB")
+            raise _wrong(text, column, f"'{found['unit']}' is not a unit; write 500, 10k or 2MiB")
         return _Token(kind, float(found["number"]) * _UNITS[found["unit"].lower()], column)
     return _Token(kind, found[kind], column)
 

@@ -14,6 +14,7 @@ from xxhash import xxh3_64_intdigest
 
 _DIGITS = re.compile(r"\d+", re.ASCII)
 _TOKEN = re.compile(r"(?=[^/=&]*\d)(?=[^/=&]*[a-f])[0-9a-f-]{16,}", re.ASCII | re.IGNORECASE)
+_HEX_RUN = re.compile(r"[0-9a-fA-F-]{16}", re.ASCII)
 _SESSION_NAMES: Final = frozenset(
     ("sid", "sessid", "sessionid", "session_id", "session", "phpsessid", "jsessionid", "cfid", "cftoken", "zenid")
 )
@@ -72,7 +73,8 @@ class TrapDetector:
 
 def url_pattern(path: str, query: str) -> str:
     """The address without what merely counts: numbers, long tokens, values of parameters."""
-    plain = _DIGITS.sub("0", _TOKEN.sub("x", path))
+    # Nearly no path has a token, and to look for one at each letter takes longer than all else here.
+    plain = _DIGITS.sub("0", _TOKEN.sub("x", path) if _HEX_RUN.search(path) else path)
     return plain + "?" + "&".join(sorted({part.partition("=")[0] for part in query.split("&")})) if query else plain
 
 
@@ -80,11 +82,7 @@ def has_repeating_segments(segments: list[str]) -> bool:
     """The same segments come again and again: a/b/a/b/a/b, or one of them more than three times."""
     if len(segments) > _MOST_SAME and max(segments.count(part) for part in set(segments)) > _MOST_SAME:
         return True
-    for size in (1, 2, 3):
-        run = segments[-size:] * 3
-        if len(segments) >= 3 * size and segments[-len(run) :] == run:
-            return True
-    return False
+    return any(segments[-3 * size :] == segments[-size:] * 3 for size in range(1, min(3, len(segments) // 3) + 1))
 
 
 def _split(url: str) -> tuple[str, str, str]:
@@ -95,6 +93,8 @@ def _split(url: str) -> tuple[str, str, str]:
 
 
 def _has_session(path: str, query: str) -> bool:
+    if not query and ";" not in path:
+        return False
     pieces = [*query.split("&"), *path.partition(";")[2].split(";")]
     for piece in pieces:
         name, _, value = piece.partition("=")
@@ -106,7 +106,7 @@ def _has_session(path: str, query: str) -> bool:
 def _far_date(path: str, query: str, year: int) -> bool:
     """A date in a calendar's place that is long past or far ahead."""
     years = [int(found[1]) for found in _DATE_PATH.finditer(path) if found[2] and 1 <= int(found[2]) <= 12]
-    for piece in query.split("&"):
+    for piece in query.split("&") if query else ():
         name, _, value = piece.partition("=")
         if name.lower() in _DATE_NAMES:
             years.extend(int(found) for found in _YEAR.findall(value))

@@ -181,6 +181,7 @@ class _AnchorVocabulary:
         self.further_bases = snapshot.further_bases
         self.further_forms = snapshot.further_forms
         self.having = snapshot.having
+        self.sources = snapshot.sources
 
     def places_of(self, word: str) -> tuple[str, ...]:
         """Texts of links are blocks of one kind."""

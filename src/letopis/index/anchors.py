@@ -215,7 +215,7 @@ def build_anchor_index(archive: Archive, snapshot: WordSnapshot, folder: Path) -
         make_private_folder(folder)
         _write(folder, archive, graph, snapshot)
     except (ValueError, OSError) as error:
-        raise NotReady(f"cannot write the index of words ({error}); is there room on the disk?") from None
+        raise NotReady(f"cannot write the index of words ({error}); check the free disk space") from None
     return index.last, *counted, checks
 
 

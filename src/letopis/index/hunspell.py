@@ -88,7 +88,7 @@ def _charset(data: bytes) -> str:
     try:
         "".encode(name)
     except LookupError:
-        raise SettingError(f"the affix file names an unknown charset '{name}'; convert it to UTF-8") from None
+        raise SettingError(f"the affix file uses the unknown charset '{name}'; convert it to UTF-8") from None
     return name
 
 

@@ -68,7 +68,7 @@ def url_number(graph: Graph, url: str) -> int:
     """The number of an address; UnknownUrl when no page ever was there or linked to it."""
     number = graph.addresses.find(url)
     if number < 0:
-        raise UnknownUrl(f"{url} was never archived nor linked to", check_remedy(url))
+        raise UnknownUrl(f"{url} was never archived or linked to", check_remedy(url))
     return number
 
 

@@ -86,7 +86,7 @@ class LinkJournal:
         """The payload of the frame at an offset; Damaged when it is not what was written."""
         for _, payload in self.frames(offset):
             return payload
-        raise Damaged(f"{self.file} is damaged at byte {offset}; delete its folder, it is built again")
+        raise Damaged(f"{self.file} is damaged at byte {offset}; delete its folder to rebuild it")
 
     def append(self, payload: bytes, versions: int, last: int) -> LinkFrame:
         """Adds a frame; it is on disk when this returns."""
@@ -116,7 +116,7 @@ def _check_journal_magic(file: Path, found: bytes) -> None:
         return
     if found[:14] == JOURNAL_MAGIC[:14]:
         raise NewerFormat(f"{file} was written by a later release; update Letopis or delete its folder")
-    raise Damaged(f"{file} is no index of links; delete its folder, it is built again")
+    raise Damaged(f"{file} is not an index of links; delete its folder to rebuild it")
 
 
 def _next_frame(offset: int, head: bytes) -> tuple[LinkFrame, int] | None:
@@ -220,7 +220,7 @@ def unpack_columns(data: bytes) -> list[Array]:
             found.append(_unpack_column(np.dtype(COLUMN_TYPES[bytes((letter,))]), data[at : at + size]))
             at += size
     except (KeyError, ValueError, StructError, zstd.ZstdError):
-        raise Damaged("a frame of the index of links cannot be read; delete its folder, it is built again") from None
+        raise Damaged("a frame of the index of links cannot be read; delete its folder to rebuild it") from None
     return found
 
 
@@ -314,7 +314,7 @@ def unpack_segment(data: bytes) -> LinkSegment:
         columns: list[Any] = [_read_column(str(field.type), arrays) for field in fields(LinkSegment)]
         return LinkSegment(*columns)
     except StopIteration:
-        raise Damaged("a frame of the index of links lacks columns; delete its folder, it is built again") from None
+        raise Damaged("a frame of the index of links lacks columns; delete its folder to rebuild it") from None
 
 
 def _read_column(kind: str, arrays: Iterator[Array]) -> Array | TextColumn:
@@ -322,7 +322,7 @@ def _read_column(kind: str, arrays: Iterator[Array]) -> Array | TextColumn:
     if kind == "TextColumn":
         return text_column(first, next(arrays))
     if first.dtype != _FIELD_TYPES[kind]:
-        raise Damaged("a frame of the index of links has a wrong column; delete its folder, it is built again")
+        raise Damaged("a frame of the index of links has a wrong column; delete its folder to rebuild it")
     return first
 
 

@@ -3,7 +3,7 @@ r"""Texts of older versions, kept as their differences from a whole one of the s
 Most older versions differ from their neighbours in a few lines. One of them is kept whole, and those that follow keep
 what they copy from it and what they have of their own: so reading one takes the whole one and a few slices, however
 many versions there are. When the differences have grown as long as the text itself, the next one is kept whole again.
-The newest version of a page is whole in itself, and nothing is told by it.
+The newest version of a page is whole in itself, and no other text refers to it.
 
     whole         b"\x01", then the text
     differences   b"\x02", then numbers in decimal digits with blanks between and a line end: the id of the document
@@ -33,7 +33,7 @@ class TextPiece(NamedTuple):
 
 
 class TextGroup(NamedTuple):
-    """The whole text that others of its page are told by: the id of its document, and how long they are by now."""
+    """The whole text that others of its page differ from: the id of its document, and how long they are by now."""
 
     page: int
     id: int
@@ -63,14 +63,14 @@ class OldTextWriter:
         group = self._group
         if group is None or group.page != page:
             group = self._group_before(page, number)
-        if group is not None and (told := _told_by(group, text)) is not None:
-            self._group, data = told
+        if group is not None and (found := _differences(group, text)) is not None:
+            self._group, data = found
             return KeptText(group.id, data)
         self._group = TextGroup(page, document, text)
         return KeptText(document, _WHOLE + text.encode("utf-8", "replace"))
 
 
-def _told_by(group: TextGroup, text: str) -> tuple[TextGroup, bytes] | None:
+def _differences(group: TextGroup, text: str) -> tuple[TextGroup, bytes] | None:
     """The differences from the whole text of a group; None where they are not worth it any more."""
     pieces = text_pieces(group.text, text)
     own = "".join([piece.own for piece in pieces])
@@ -78,11 +78,11 @@ def _told_by(group: TextGroup, text: str) -> tuple[TextGroup, bytes] | None:
     for piece in pieces:
         numbers += [len(piece.own), piece.start - at, piece.end - piece.start]
         at = piece.end
-    told = f"{' '.join(map(str, numbers))}\n{own}"
-    spent = group.spent + len(told)
+    written = f"{' '.join(map(str, numbers))}\n{own}"
+    spent = group.spent + len(written)
     if spent > len(group.text) or len(pieces) > _MOST_PIECES:
         return None
-    return group._replace(spent=spent), _DIFFERENCES + f"{group.id} {spent} {told}".encode("utf-8", "replace")
+    return group._replace(spent=spent), _DIFFERENCES + f"{group.id} {spent} {written}".encode("utf-8", "replace")
 
 
 def is_kept_apart(data: bytes) -> bool:

@@ -8,12 +8,12 @@ Plain words are found in all their forms; words in quotes as they stand.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 
 from letopis.errors import UsageError
 from letopis.index.page_text import nfc, split_words
 from letopis.model import BlockKind
+from letopis.tuples import NamedTuple
 from letopis.urls import site
 
 _TOKEN = re.compile(r'(?P<minus>-)?(?:(?P<field>[A-Za-z][A-Za-z0-9]*):)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
@@ -24,8 +24,7 @@ MAX_TERMS = 64
 """Words and phrases of one question."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueryTerm:
+class QueryTerm(NamedTuple):
     """Something to be found: one word in its forms, one as it stands, a phrase, or words that begin so."""
 
     words: tuple[str, ...]
@@ -34,16 +33,14 @@ class QueryTerm:
     blocks: tuple[BlockKind, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class QueryClause:
+class QueryClause(NamedTuple):
     """One of the alternatives must be there, or none of them when `negated`."""
 
     alternatives: tuple[QueryTerm, ...]
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FieldFilter:
+class FieldFilter(NamedTuple):
     """A field must have the value, or must not."""
 
     field: str
@@ -51,8 +48,7 @@ class FieldFilter:
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class WordQuery:
+class WordQuery(NamedTuple):
     """What is looked for, where and when.
 
     `at` asks for the pages of that moment, now when it is None. `since` and
@@ -95,7 +91,7 @@ def parse_word_query(
         reading.take(match)
     limits = (*reading.limits, *field_filters(sites, languages))
     if not reading.clauses and not limits and resources is None:
-        raise UsageError("nothing is asked for; give at least one word, or site: with a host")
+        raise UsageError("the query is empty; give at least one word, or site: with a host")
     return WordQuery(tuple(reading.clauses), limits, at, since, until, resources)
 
 
@@ -107,7 +103,7 @@ def field_filters(sites: tuple[str, ...] = (), languages: tuple[str, ...] = ()) 
 
 def _language_code(name: str) -> str:
     if not _LANGUAGE.fullmatch(name):
-        raise UsageError(f"'{name[:40]}' is no code of a language; write two or three letters, such as en")
+        raise UsageError(f"'{name[:40]}' is not a language code; write two or three letters, such as en")
     return name.lower()
 
 
@@ -115,7 +111,7 @@ def block_kind(name: str) -> BlockKind:
     """The kind of that name."""
     kind = _BLOCK_KINDS.get(name.lower())
     if kind is None:
-        raise UsageError(f"'{name[:40]}' is no kind of block; the kinds are {', '.join(_BLOCK_KINDS)}")
+        raise UsageError(f"'{name[:40]}' is not a kind of block; choose one of {', '.join(_BLOCK_KINDS)}")
     return kind
 
 
@@ -150,7 +146,7 @@ class _QueryParser:
         if term is None:
             return
         if len(self.clauses) >= MAX_TERMS:
-            raise UsageError(f"more than {MAX_TERMS} words are asked for; ask for fewer")
+            raise UsageError(f"more than {MAX_TERMS} words in one query; use fewer")
         if self._joins and self.clauses[-1].negated == negated:
             self.clauses[-1] = QueryClause((*self.clauses[-1].alternatives, term), negated)
         else:

@@ -172,14 +172,14 @@ class _Weigher(NamedTuple):
         addresses = [address for _, address in hits]
         ids, times = snapshot.numbers("id", addresses), snapshot.numbers("newest", addresses)
         is_past = max(times, default=0) > self.bound
-        pages = snapshot.numbers("resource", addresses) if rank is not None or is_past else []
-        found = []
-        for place, ((words, address), number, time) in enumerate(zip(hits, ids, times, strict=True)):
-            past = snapshot.version_at(pages[place], self.bound) if time > self.bound else None
-            if past is not None:
+        pages = snapshot.numbers("resource", addresses) if rank is not None or is_past else repeat(0)
+        found, past, weight = [], None, 1.0
+        for (words, address), number, time, page in zip(hits, ids, times, pages, strict=False):
+            if is_past and (past := snapshot.version_at(page, self.bound) if time > self.bound else None) is not None:
                 number, time = past.id, past.time
+            if rank is not None:
+                weight = rank(page)
             fresh = freshness(time, moment)
-            weight = rank(pages[place]) if rank is not None else 1.0
             found.append(_Candidate(-words * fresh * weight, number, address, time, words, fresh, weight, past))
         return sorted(found)
 
@@ -246,7 +246,8 @@ def _hit(
     if found.past is not None:
         number, until = found.past.number, found.past.until or OPEN_END
     ends = None if until == OPEN_END else from_millis(until)
-    why = ScoreParts(max(0.0, found.words - added[0]), found.fresh, found.rank, *added)
+    words = found.words if added is NO_ANCHOR else max(0.0, found.words - added[0])
+    why = ScoreParts(words, found.fresh, found.rank, *added)
     return SearchHit(url, title, snippet(text, pattern), from_millis(found.time), ends, number, language, why)
 
 

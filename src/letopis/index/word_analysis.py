@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -103,7 +103,7 @@ def nearby_words(
     if len(words) != 1 or distance < 1:
         raise UsageError("give one word, and a distance of at least 1")
     snapshot = index.snapshot()
-    asked = replace(question or WordQuery(), clauses=(QueryClause((QueryTerm((words[0],)),)),))
+    asked = (question or WordQuery())._replace(clauses=(QueryClause((QueryTerm((words[0],)),)),))
     matcher = QueryBuilder(snapshot, asked)
     targets = frozenset(snapshot.bases_of(words[0]))
     forms = frozenset({words[0], *(form for base in targets for form in snapshot.forms_of(base))})
@@ -112,7 +112,7 @@ def nearby_words(
     for pages, page in enumerate(_stored_pages(snapshot, matcher.query(asked), progress), 1):  # noqa: B007
         _add_page(sums, page, index, forms, targets, distance)
     if not pages:
-        raise NotFound(f"no page that is known here has the word '{words[0][:70]}'; try another one, or crawl more")
+        raise NotFound(f"no archived page has the word '{words[0][:70]}'; try another one, or crawl more")
     found = [NearbyWord(base, round(relevance, 6)) for base, relevance in sums.items()]
     return sorted(found, key=lambda near: (-near.relevance, near.word))[:limit]
 
@@ -211,7 +211,7 @@ def first_places(index: WordIndex, texts: Iterable[str]) -> Iterator[FirstPlace 
     snapshot = index.snapshot()
     for text in texts:
         words = tuple(split_words(nfc(text)))[:_PHRASE_WORDS]
-        query = QueryBuilder(snapshot).term(QueryTerm(words, exact=True)) if words else None
+        query = QueryBuilder(snapshot, earliest=True).term(QueryTerm(words, exact=True)) if words else None
         if query is None or not snapshot.every(query):
             yield None
             continue

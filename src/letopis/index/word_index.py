@@ -384,7 +384,7 @@ class WordIndex:
             writer.commit()
             writer.wait_merging_threads()
         except ValueError as error:
-            raise NotReady(f"cannot write the index of words ({error}); is there room on the disk?") from None
+            raise NotReady(f"cannot write the index of words ({error}); check the free disk space") from None
         self._see()
         self._stamp = self._disk_stamp()
 

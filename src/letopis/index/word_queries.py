@@ -30,11 +30,14 @@ class Vocabulary(Protocol):
     older: str
     """The field of older versions, which has no places; none where there are no older versions."""
 
+    sources: dict[QueryTerm, str]
+    """Regular expressions of terms that were asked for."""
+
     def places_of(self, word: str) -> tuple[str, ...]:
         """A word as it stands, in those fields: a term for each kind of block that has it."""
 
-    def having(self, candidates: Any, phrase: WordsTogether) -> list[int]:
-        """The ids of those older versions among some whose words stand together."""
+    def having(self, candidates: Any, phrase: WordsTogether, earliest: bool = False) -> list[int]:
+        """The ids of those older versions among some whose words stand together, or that of the `earliest` alone."""
 
     def bases_of(self, form: str) -> tuple[str, ...]:
         """Base forms under which a word can be found."""
@@ -61,9 +64,13 @@ AnchorScores = Mapping[int, float]
 
 
 class QueryBuilder:
-    """Makes queries for one state of the index, and for one question, whose time and limits bound the work."""
+    """Makes queries for one state of the index, and for one question, whose time and limits bound the work.
 
-    def __init__(self, snapshot: Vocabulary, question: WordQuery | None = None) -> None:
+    With `earliest` a phrase finds of all older versions the first alone.
+    """
+
+    def __init__(self, snapshot: Vocabulary, question: WordQuery | None = None, *, earliest: bool = False) -> None:
+        self._earliest = earliest
         self._snapshot = snapshot
         self._schema = snapshot.schema
         self._made: dict[QueryClause, Any] = {}
@@ -77,7 +84,8 @@ class QueryBuilder:
 
         With `named`, one for each clause, its pages have what they are called as well as what stands on them.
         """
-        return Query.boolean_query([*self._clauses(question, named), *self._around(question, timed)])
+        parts = [*self._clauses(question, named), *self._around(question, timed)]
+        return parts[0][1] if len(parts) == 1 and parts[0][0] is Occur.Must else Query.boolean_query(parts)
 
     def called(self, question: WordQuery, named: Sequence[AnchorScores], *, timed: bool) -> Any:
         """The same question of the pages alone that are named; of one clause, names are left to be added."""
@@ -241,7 +249,7 @@ class QueryBuilder:
         candidates = _any_of([self._all_of(term, start) for start in starts])
         around = [] if self._question is None else self._around(self._question, timed=True)
         phrase = WordsTogether.of(term.words, term.prefix, tuple(kind.value for kind in term.blocks))
-        return self._snapshot.having(Query.boolean_query([(Occur.Must, candidates), *around]), phrase)
+        return self._snapshot.having(Query.boolean_query([(Occur.Must, candidates), *around]), phrase, self._earliest)
 
     def _all_of(self, term: QueryTerm, start: str) -> Any:
         """All words in blocks of one kind of older versions."""
@@ -269,6 +277,12 @@ class QueryBuilder:
 
     def _source(self, term: QueryTerm) -> str:
         """The regular expression of one term."""
+        known = self._snapshot.sources
+        if term not in known:
+            known[term] = self._make_source(term)
+        return known[term]
+
+    def _make_source(self, term: QueryTerm) -> str:
         if term.exact or term.prefix:
             between = r"\W*" if any(map(is_cjk, term.words)) else r"\W+"
             first = accent_pattern(term.words[0]) if term.prefix and len(term.words) == 1 else term.words[0]

@@ -61,7 +61,7 @@ def run_stylesheet(document: bytes, stylesheet: bytes, what: str, bounds: XsltLi
 def packaged_stylesheet(name: str) -> bytes:
     """A stylesheet of the package; UsageError lists their names."""
     if name not in STYLESHEETS:
-        raise UsageError(f"there is no stylesheet '{name[:64]}'; known are {', '.join(STYLESHEETS)}")
+        raise UsageError(f"unknown stylesheet '{name[:64]}'; choose one of {', '.join(STYLESHEETS)}")
     return files("letopis.jobs").joinpath("styles", f"{name}.xsl").read_bytes()
 
 
@@ -138,7 +138,7 @@ def package_named(name: str, settings: Settings) -> JobPackage:
         return read_package(folder)
     known = packages(settings)
     if name not in known:
-        raise NotFound(f"there is no package '{name[:64]}'; known are {', '.join(known)}")
+        raise NotFound(f"unknown package '{name[:64]}'; choose one of {', '.join(known)}")
     return known[name]
 
 
@@ -174,7 +174,7 @@ def _packages_in(folder: Path) -> Iterator[JobPackage]:
 def read_package(folder: Path) -> JobPackage:
     """A package that is a folder: `package.toml` or just `query.xsl`, further files by their usual names."""
     if not _PACKAGE_NAME.fullmatch(folder.name):
-        raise UsageError(f"'{folder.name}' is no name of a package; rename {folder} to small letters, digits, - and _")
+        raise UsageError(f"'{folder.name}' is not a package name; rename {folder} to small letters, digits, - and _")
     named = _settings_of(folder)
     query, schema, result = (_read_package_file(folder / named[key]) for key in ("query", "schema", "result"))
     if query is None:
@@ -227,7 +227,7 @@ def stylesheet_of(package: str, job_file: bytes, settings: Settings) -> bytes | 
         return found.result
     own = found.stylesheet(name)
     if own is None and name not in STYLESHEETS:
-        raise UsageError(f"there is no stylesheet '{name}' in package '{package}'; name one of its files or "
+        raise UsageError(f"unknown stylesheet '{name}' in package '{package}'; name one of its files or "
                          f"{', '.join(STYLESHEETS)}")  # fmt: skip
     return name if own is None else own
 

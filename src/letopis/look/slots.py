@@ -203,7 +203,7 @@ class MappedSlots:
                 raise
         except OSError as error:
             raise NotReady(
-                f"cannot write {file} ({error.strerror}); see to the room and the rights of the archive"
+                f"cannot write {file} ({error.strerror}); check free space and permissions of the archive"
             ) from error
 
     def _open(self) -> None:

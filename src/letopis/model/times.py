@@ -36,6 +36,7 @@ AHEAD = timedelta(days=1)
 """A time further ahead of the clock than this was told by a wrong clock, or is meant to lie in the future."""
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.ASCII)
 _STAMP = re.compile(r"\d{1,14}", re.ASCII)
+_LEAST_STAMP = 4
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY_NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -72,12 +73,15 @@ def written_duration(seconds: float | None) -> str:
 
 
 def parse_time(text: str, now: datetime) -> datetime:
-    """An aware UTC time of an RFC 3339 text, date, 1-14 digit stamp or relative phrase."""
+    """An aware UTC time of an RFC 3339 text, date, 4-14 digit stamp or relative phrase.
+
+    Fewer digits are no year: whoever writes 2 means a version or a day, and would be shown the year 2000.
+    """
     phrase = text.strip().lower()
     relative = _relative(phrase, now)
     if relative is not None:
         return relative
-    if _STAMP.fullmatch(phrase):
+    if len(phrase) >= _LEAST_STAMP and _STAMP.fullmatch(phrase):
         return parse_stamp(phrase)
     dotted = _DOTTED.fullmatch(phrase)
     if dotted is not None:
@@ -114,7 +118,7 @@ def as_moment(given: Moment, now: datetime, *, ends_day: bool = False) -> dateti
         try:
             return given.astimezone(UTC)
         except (ValueError, OverflowError):
-            raise UsageError(f"{given!r} is no time that has one in UTC; {_HINT}") from None
+            raise UsageError(f"{given!r} has no equivalent in UTC; {_HINT}") from None
     if isinstance(given, date):
         found, is_day = datetime(given.year, given.month, given.day, tzinfo=UTC), True
     elif isinstance(given, str):
@@ -134,7 +138,7 @@ def _relative(phrase: str, now: datetime) -> datetime | None:
     try:
         return now - timedelta(seconds=parse_duration(phrase.removesuffix(" ago")))
     except OverflowError:
-        raise UsageError(f"'{phrase}' lies before all time; {_HINT}") from None
+        raise UsageError(f"'{phrase}' is too early; {_HINT}") from None
 
 
 def parse_stamp(digits: str) -> datetime:

@@ -168,7 +168,7 @@ def error_of_check(check: Check) -> LetopisError | None:
     if check.outcome is Outcome.TOO_LARGE:
         if check.failure == FailureKind.BOMB:
             return DocumentTooLarge(f"{check.url} is too large: {check.error}")
-        return DocumentTooLarge(f"{check.url} is larger than the limit; force the check to store it all the same")
+        return DocumentTooLarge(f"{check.url} is larger than the limit; force the check to store it anyway")
     if check.outcome is Outcome.UNAVAILABLE:
         why = check.error or f"the server answered with status {check.status}"
         return Unavailable(f"{check.url} is not available: {why}")

@@ -121,7 +121,9 @@ def validate_target(target: str, origin: Origin, private: str) -> str:
     if scheme == "file":
         _target_path(target)
     elif not scheme or not _new_apprise().add(target):
-        raise UsageError(f"'{target}' is no target; write https://..., file:/path or an address of apprise")
+        raise UsageError(
+            f"'{target}' is not a notification target; write https://..., file:/path or an address of apprise"
+        )
     return target
 
 
@@ -129,7 +131,9 @@ def _scheme(target: str) -> str:
     try:
         return urlsplit(target).scheme.lower()
     except ValueError:
-        raise UsageError(f"'{target}' is no target; write https://..., file:/path or an address of apprise") from None
+        raise UsageError(
+            f"'{target}' is not a notification target; write https://..., file:/path or an address of apprise"
+        ) from None
 
 
 def deliver(target: str, message: Notification, settings: FetchSettings, *, guarded: bool) -> None:
@@ -164,7 +168,7 @@ def _to_file(path: Path, message: Notification) -> None:
 def _target_path(target: str) -> Path:
     parts = urlsplit(target)
     if parts.netloc not in ("", "localhost") or not parts.path:
-        raise UsageError(f"'{target}' names no file; write file:/path/alerts.jsonl")
+        raise UsageError(f"'{target}' needs a file; write file:/path/alerts.jsonl")
     return Path(unquote(parts.path))
 
 

@@ -64,14 +64,14 @@ def parse_alert_rules(text: str) -> tuple[AlertRule, ...]:
     """The rules that `when` names; UsageError says what is allowed."""
     rules = [_parse_rule(part.strip()) for part in text.split(",") if part.strip()]
     if not rules:
-        raise UsageError(f"'{text}' names no cause for an alert; {_RULES_HINT}")
+        raise UsageError(f"'{text}' names no alert rule; {_RULES_HINT}")
     return tuple(dict.fromkeys(rules))
 
 
 def _parse_rule(text: str) -> AlertRule:
     name, colon, amount = text.partition(":")
     if name not in list(AlertKind):
-        raise UsageError(f"'{text}' is no cause for an alert; {_RULES_HINT}")
+        raise UsageError(f"'{text}' is not an alert rule; {_RULES_HINT}")
     kind = AlertKind(name)
     if kind is AlertKind.UNAVAILABLE:
         return AlertRule(kind, float(_parse_count(amount) if colon else 1))
@@ -172,7 +172,7 @@ def parse_filters(texts: Sequence[FilterText]) -> list[filters.ContentFilter]:
     """The filters of a watch; UsageError for a kind that nobody knows and for an expression that is wrong."""
     for kind, _ in texts:
         if kind not in FILTER_KINDS:
-            raise UsageError(f"'{kind[:70]}' is no kind of filter; choose {', '.join(FILTER_KINDS)}")
+            raise UsageError(f"'{kind[:70]}' is not a kind of filter; choose {', '.join(FILTER_KINDS)}")
     return [filters.ContentFilter(filters.FilterKind(kind), expression) for kind, expression in texts]
 
 
@@ -185,7 +185,7 @@ class WatchSpec:
     notifications wait while it is `quiet` and until the end of its `snooze`
     (milliseconds), or for the times of a `summary`, at which all of them go to a target as one; hours and cron
     times are those of its `zone`. `headers` go
-    with every request for the page. `owner` may change it, beside administrators.
+    with every request for the page. `owner` may change it, beside the owners of the archive.
     """
 
     every: float | None = None
@@ -210,7 +210,7 @@ class WatchSpec:
 
     def __post_init__(self) -> None:
         if self.every is not None and self.every <= 0:
-            raise UsageError("the interval of a watch must be longer than nothing; write 1h or 10m")
+            raise UsageError("the interval of a watch must be positive; write 1h or 10m")
         if self.jitter is not None and self.jitter < 0:
             raise UsageError("the jitter of a watch cannot be negative")
         for times in filter(None, (self.cron, self.summary)):
@@ -221,7 +221,7 @@ class WatchSpec:
             WeeklyHours.parse(hours)
         for name, value in self.headers:
             if not is_sendable_header(name, value):
-                raise UsageError(f"'{name[:70]}' is no header; write each as 'Name: value'")
+                raise UsageError(f"'{name[:70]}' is not a header; write 'Name: value'")
         if self.headers and (self.browser or self.steps):
             raise UsageError("a browser sends headers of its own; leave out the headers, or the browser")
 

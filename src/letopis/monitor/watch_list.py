@@ -157,8 +157,8 @@ class WatchList:
             other = watch_of_row(row, tags, settings)
             if row.id != new.id and way_of_looking(other) != way_of_looking(watch):
                 raise UsageError(
-                    f"the watch {row.id} looks at {new.url} in another way; all watches of a page use a browser, "
-                    "or none does, and send the same headers"
+                    f"the watch {row.id} looks at {new.url} differently; "
+                    "all watches of a page must agree on browser and headers"
                 )
 
     def _changed(
@@ -202,7 +202,7 @@ class WatchList:
     def _row(self, number: int) -> WatchRow:
         row = self._watches.by_id(number)
         if row is None:
-            raise NotFound(f"there is no watch {number}; the list of watches shows which there are")
+            raise NotFound(f"there is no watch {number}; see the list of watches")
         return row
 
     def _entries(self, rows: Sequence[WatchRow]) -> list[WatchEntry]:
@@ -295,7 +295,7 @@ class WatchList:
                 address = parse_user_url(name)
                 rows = self._watches.of_page(address)
                 if not rows:
-                    raise UnknownUrl(f"{address} is not watched; the list of watches shows what is")
+                    raise UnknownUrl(f"{address} is not watched; see the list of watches")
             found |= {row.id: row for row in rows}
         return list(found.values())
 
@@ -314,7 +314,7 @@ class WatchList:
     def forget_tag(self, tag: str) -> None:
         """Drops the defaults of a tag; NotFound when it has none."""
         if not self._watches.remove_tag(tag):
-            raise NotFound(f"the tag '{tag}' has no defaults; the list of tags shows which have some")
+            raise NotFound(f"the tag '{tag}' has no defaults; see the list of tags")
 
     def alerts(self, url: str | None = None, limit: int = 100, before: int | None = None) -> list[AlertRow]:
         """The latest alerts, newest first; of one page, or those before the one with an id."""

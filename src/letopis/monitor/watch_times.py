@@ -160,7 +160,7 @@ def _number(text: str, kind: _CronField) -> int:
 
 
 def _wrong(text: str, kind: _CronField) -> UsageError:
-    return UsageError(f"'{text}' is no {kind.name} of a cron time; it goes from {kind.low} to {kind.high}")
+    return UsageError(f"'{text}' is not a {kind.name} of a cron expression; use {kind.low} to {kind.high}")
 
 
 def parse_zone(name: str) -> tzinfo:
@@ -170,7 +170,7 @@ def parse_zone(name: str) -> tzinfo:
     try:
         return zoneinfo.ZoneInfo(name)
     except (ValueError, OSError, KeyError):
-        raise UsageError(f"'{name[:70]}' is no time zone; write UTC or a name such as Europe/Prague") from None
+        raise UsageError(f"'{name[:70]}' is not a time zone; write UTC or a name such as Europe/Prague") from None
 
 
 _HOURS_PART = re.compile(

@@ -57,7 +57,7 @@ class AddUserCommand(Parameters):
     """A new user."""
 
     name: str = account_name("Name of the new user: letters, digits and . @ + - _.")
-    role: Role = parameter("What it may do: guests read, users also check and ask, owners do all.", default="user")
+    role: Role = parameter("Role: guests read, users also check and run jobs, owners do everything.", default="user")
     password: str | None = parameter(
         "At least 8 characters; without a password only tokens let a user in.",
         default=None, longest=_LONGEST_PASSWORD, secret=True,
@@ -133,7 +133,7 @@ class SetPasswordCommand(Parameters):
     name: str = account_name(_USER)
     password: str = parameter("The new password, at least 8 characters.", longest=_LONGEST_PASSWORD, secret=True)
     old: str | None = parameter(
-        "The password that holds now; owners may leave it out.",
+        "The current password; owners may leave it out.",
         default=None, longest=_LONGEST_PASSWORD, doors=NOT_CLI, secret=True,
     )  # fmt: skip
 
@@ -183,7 +183,7 @@ class SetRoleCommand(Parameters):
     examples=("letopis users role anna owner",),
 )
 def set_role(context: Context, asked: SetRoleCommand) -> Value[UserRow]:
-    """Change the role of a user; the last owner stays one."""
+    """Change the role of a user; the last owner cannot be demoted."""
     accounts = accounts_of(context.archive)
     accounts.set_role(asked.name, asked.role)
     return Value(_user_row(context, accounts.user(asked.name)))
@@ -194,7 +194,7 @@ class SetGroupCommand(Parameters):
 
     name: str = account_name(_USER)
     group: str | None = parameter(
-        "Name of the group; none where it is left out.", default=None, argument=True, longest=LONGEST_NAME
+        "Name of the group; none if left out.", default=None, argument=True, longest=LONGEST_NAME
     )
 
 
@@ -222,11 +222,11 @@ class CreateTokenCommand(Parameters):
 
     name: str = account_name("Name of the new token: letters, digits and . @ + - _.")
     user: str | None = parameter(
-        "Whose rights it has; default: yours. On the command line: everything.", default=None, longest=LONGEST_NAME
+        "User whose rights it has; default: you. On the command line: all rights.", default=None, longest=LONGEST_NAME
     )
-    scope: TokenScope = parameter("Whether it only reads.", default="read")
+    scope: TokenScope = parameter("Reading only, or all rights of its user.", default="read")
     lifetime: timedelta | None = parameter(
-        "How long it lets anybody in (90d); for good where it is left out.", default=None, named="for", at_least=60,
+        "Lifetime (90d); unlimited if left out.", default=None, named="for", at_least=60,
         at_most=_LONGEST_LIFE,
     )  # fmt: skip
 
@@ -255,14 +255,14 @@ class NewToken:
     examples=("letopis tokens create ci --scope write", "letopis tokens create ci --user anna --for 90d"),
 )
 def create_token(context: Context, asked: CreateTokenCommand) -> Value[NewToken]:
-    """Create a token, which programs send as 'Authorization: Bearer ...'; it is shown this once."""
+    """Create a token, which programs send as 'Authorization: Bearer ...'; it is shown only once."""
     accounts = accounts_of(context.archive)
     if asked.user not in (None, context.user) and not context.may(OWN):
         raise Refused("only an owner may create tokens for others")
     own = context.user if any(user.name == context.user for user in accounts.users()) else None
     name = asked.user or own
     if name is None and not context.may(OWN):
-        raise Refused("this token belongs to no user and creates no others; sign in")
+        raise Refused("this token has no user and cannot create tokens; sign in")
     user = accounts.user(name) if name else None
     now = context.archive.clock()
     expires = None if asked.lifetime is None else now + asked.lifetime
@@ -288,7 +288,7 @@ class TokenRow:
     examples=("letopis tokens list",),
 )  # fmt: skip
 def list_tokens(context: Context, asked: AccountsQuery) -> Rows[TokenRow]:
-    """List your tokens, their last use and when they expire; owners see all. The secrets themselves are nowhere."""
+    """List your tokens, their last use and when they expire; owners see all. Secrets are not stored."""
     return Rows([
         TokenRow(token.name, token.owner, token.scope, *map(_moment, (token.created, token.used, token.expires)))
         for token in accounts_of(context.archive).tokens()
@@ -327,7 +327,7 @@ class RevokedToken:
     examples=("letopis tokens revoke ci",),
 )
 def revoke_token(context: Context, asked: RevokeTokenCommand) -> Value[RevokedToken]:
-    """Revoke a token: it lets nobody in any more. Users revoke their own, owners any."""
+    """Revoke a token; it stops working. Users revoke their own, owners any."""
     accounts = accounts_of(context.archive)
     mine = any(token.name == asked.name and token.owner == context.user for token in accounts.tokens())
     if not mine and not context.may(OWN):
@@ -339,7 +339,7 @@ def revoke_token(context: Context, asked: RevokeTokenCommand) -> Value[RevokedTo
 class AuditQuery(Parameters):
     """How much of the log."""
 
-    limit: int = parameter("Most lines.", default=100, at_least=1, at_most=1000)
+    limit: int = parameter("Maximum number of rows.", default=100, at_least=1, at_most=1000)
 
 
 @operation(

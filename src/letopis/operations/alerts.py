@@ -37,7 +37,7 @@ class AlertsQuery(Parameters):
     """Which alerts."""
 
     url: str | None = parameter("Only alerts of this page.", default=None, argument=True)
-    limit: int = parameter("Most rows.", default=100, at_least=1, at_most=1000)
+    limit: int = parameter("Maximum number of rows.", default=100, at_least=1, at_most=1000)
     before: int | None = parameter(
         "Only alerts older than the one with this id.", default=None, at_least=0, at_most=2**63 - 1
     )
@@ -89,15 +89,15 @@ class DeliveriesQuery(Parameters):
     """Of which page."""
 
     url: str | None = parameter("Only notifications about this page.", default=None, argument=True)
-    limit: int = parameter("Most rows.", default=100, at_least=1, at_most=1000)
+    limit: int = parameter("Maximum number of rows.", default=100, at_least=1, at_most=1000)
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """An alert, or a test, on its way to one target; only owners see the target in full.
 
-    `kind` is that of the alert, or test; `state` is pending, sent or failed. `due` is when it is tried next, for one
-    that was sent when that was.
+    `kind` is that of the alert, or test; `saved` is the number of its saved search, if it has one; `state` is pending,
+    sent or failed. `due` is when it is tried next, for one that was sent when that was.
     """
 
     alert: int
@@ -110,6 +110,7 @@ class Delivery:
     error: str
     message: str
     kind: str
+    saved: int | None
 
 
 @operation(
@@ -125,9 +126,10 @@ def watch_deliveries(context: Context, asked: DeliveriesQuery) -> Rows[Delivery]
 
 def _delivery(context: Context, row: DeliveryRow, alert: AlertRow) -> Delivery:
     target = row.target if context.may(OWN) else shown_target(row.target)
+    facts = json.loads(alert.facts)
     return Delivery(
-        alert.id, alert.url, json.loads(alert.facts).get("name", ""), target, row.state, row.attempts,
-        from_millis(row.due), row.error, alert.message, alert.kind,
+        alert.id, alert.url, facts.get("name", ""), target, row.state, row.attempts,
+        from_millis(row.due), row.error, alert.message, alert.kind, facts.get("saved"),
     )  # fmt: skip
 
 
@@ -164,7 +166,9 @@ def watch_test(context: Context, asked: WatchedUrls) -> Rows[TestedTarget]:
         for target in one.watch.notify
     ]  # fmt: skip
     if not sources:
-        raise UsageError("these watches notify nobody; give them a target with 'letopis watch edit ID --notify TARGET'")
+        raise UsageError(
+            "these watches have no notification target; add one with 'letopis watch edit ID --notify TARGET'"
+        )
     return _tested(context, sources)
 
 
@@ -177,7 +181,7 @@ def saved_test(context: Context, asked: OneSavedSearch) -> Rows[TestedTarget]:
     row = own_search(context, asked.id)
     saved = SavedQuestion.from_json(row.spec)
     if not saved.notify:
-        raise UsageError("it notifies nobody; give it a target with 'letopis saved edit ID --notify TARGET'")
+        raise UsageError("it has no notification target; add one with 'letopis saved edit ID --notify TARGET'")
     source = TestSource(f"saved search '{row.name}'", f"/saved/{row.id}", {"saved": row.id, "name": row.name})
     return _tested(context, [_AlertSource(source, target, saved.origin) for target in saved.notify])
 
@@ -209,7 +213,7 @@ class ValuesQuery(Parameters):
     """Which watch, and how far back."""
 
     id: int = parameter("Number of the watch.", argument=True, at_least=1, at_most=2**62)
-    limit: int = parameter("Most versions that are looked at, the newest.", default=500, at_least=1, at_most=10_000)
+    limit: int = parameter("Look at the newest N versions only.", default=500, at_least=1, at_most=10_000)
 
 
 @operation(

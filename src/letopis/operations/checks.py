@@ -42,10 +42,10 @@ class CheckCommand(Parameters):
 
     url: tuple[str, ...] = parameter("Addresses of pages.", argument=True, metavar="URL...", at_most=MAX_URLS)
     uid: str = parameter(
-        "Whose last look counts; empty for nobody's.", default="default", named="as", metavar="UID", longest=200
+        "Observer whose last look counts; empty: none.", default="default", named="as", metavar="UID", longest=200
     )
-    now: bool = parameter("Ask the server even if the last check was a moment ago.", default=False)
-    force: bool = parameter("Store the document even if it is over the size limit.", default=False)
+    now: bool = parameter("Check even if the last check is recent.", default=False)
+    force: bool = parameter("Store documents over the size limit too.", default=False)
     head: bool = parameter("Ask for the header first; download only what it says has changed.", default=False)
     browser: bool = parameter(
         "Look at the page as a browser shows it, with all that it loads, after its scripts have run.", default=False
@@ -170,7 +170,7 @@ def check(context: Context, asked: CheckCommand) -> Rows[CheckResult]:
     """
     browser = asked.browser or bool(asked.step)
     if browser and asked.head:
-        raise UsageError("a browser asks for the whole page; leave out head or browser")
+        raise UsageError("'head' excludes 'browser'; leave one of them out")
     options = checker.CheckOptions(
         uid=asked.uid, now=asked.now, force=asked.force, head=asked.head, private_ok=context.private_ok,
         browser=browser, requisites=asked.requisites, steps=parse_steps(asked.step),
@@ -233,12 +233,12 @@ class PageListQuery(Parameters):
     """Which page, and which part of the list."""
 
     url: str = parameter("Address of the page.", argument=True)
-    start: datetime | None = parameter("Not before this time.", default=None, named="from")
-    to: datetime | None = parameter("Not after this time.", default=None, ends_day=True)
+    start: datetime | None = parameter("Only from this time on.", default=None, named="from")
+    to: datetime | None = parameter("Only up to this time.", default=None, ends_day=True)
     limit: int | None = parameter(
-        f"Most rows; default: all, over HTTP {DEFAULT_ROWS}.", default=None, at_least=1, at_most=MAX_ROWS
+        f"Maximum number of rows; default: all, over HTTP {DEFAULT_ROWS}.", default=None, at_least=1, at_most=MAX_ROWS
     )
-    cursor: str | None = parameter("Where an earlier answer ended.", default=None, longest=40, doors=NOT_CLI)
+    cursor: str | None = parameter("Cursor from the previous page of results.", default=None, longest=40, doors=NOT_CLI)
 
     def span(self) -> tuple[int, int]:
         """The times between which the list is cut, in milliseconds."""
@@ -250,7 +250,7 @@ class PageListQuery(Parameters):
         """The number inside the cursor; 0 at the start."""
         text = self.cursor or "0"
         if not (text.isascii() and text.isdigit() and len(text) < 19):
-            raise UsageError("this cursor was not given out here; start without one")
+            raise UsageError("unknown cursor; start without one")
         return int(text)
 
     def most(self, context: Context) -> int | None:

@@ -63,20 +63,23 @@ class EnqueueSeedsCommand(Parameters):
     exclude: tuple[str, ...] = parameter(
         "Never addresses that match.", default=(), metavar="REGEX", at_most=_MAX_PATTERNS, longest=_MAX_PATTERN_LENGTH
     )
-    depth: int | None = parameter("Most links away from a seed.", default=None, at_least=0, at_most=1_000_000)
+    depth: int | None = parameter("Follow at most N links from a seed.", default=None, at_least=0, at_most=1_000_000)
     limit: int | None = parameter(
-        "Most pages to plan, seeds included; whoever goes on with the crawl keeps to it.",
+        "Plan at most N pages, seeds included; also holds when the crawl is resumed.",
         default=None, at_least=1, at_most=1_000_000_000,
     )  # fmt: skip
     max_hosts: int | None = parameter(
-        "Most hosts on which its pages lie, those of the seeds included.", default=None, at_least=1, at_most=_MAX_HOSTS
+        "Plan pages on at most N hosts, those of the seeds included.", default=None, at_least=1, at_most=_MAX_HOSTS
     )
     max_bytes: str | None = parameter(
-        "Most bytes to fetch of it (500MiB), whoever goes on.", default=None, metavar="SIZE", longest=_MAX_SIZE_LENGTH
+        "Fetch at most this much (500MiB); also holds when the crawl is resumed.",
+        default=None,
+        metavar="SIZE",
+        longest=_MAX_SIZE_LENGTH,
     )
-    max_time: timedelta | None = parameter("Time after which nothing of it is asked for any more (6h).", default=None)
+    max_time: timedelta | None = parameter("Stop fetching for this crawl after this time (6h).", default=None)
     rules: str | None = parameter(
-        "Rules of addresses, as the <urltransform> element of a job.", default=None, metavar="XML", longest=_MAX_RULES
+        "URL rules, as the <urltransform> element of a job.", default=None, metavar="XML", longest=_MAX_RULES
     )
     requisites: bool = parameter("Fetch images, styles and scripts of pages too.", default=False)
     browser: bool = parameter("Look at pages as a browser shows them, with all that they load.", default=False)
@@ -110,7 +113,7 @@ class CrawlQueued:
     ),
 )
 def enqueue_seeds(context: Context, asked: EnqueueSeedsCommand) -> Value[CrawlQueued]:
-    """Queue seeds for the crawl of the daemon, which takes them within seconds."""
+    """Queue seeds for the daemon, which starts on them within seconds."""
     context.archive.require_writable()
     seeds = tuple(parse_user_url(seed) for seed in asked.seeds)
     context.refuse_private(seeds)
@@ -152,11 +155,11 @@ class SiteDropped:
     examples=("letopis crawls drop example.org",),
 )
 def drop_site(context: Context, asked: DropSiteCommand) -> Value[SiteDropped]:
-    """Plan no visit of a site any more; what was recorded stays."""
+    """Stop visiting a site; its records stay."""
     name = site(asked.site)
     context.archive.require_writable()
     if not is_known_host(context.archive, name):
-        raise NotFound(f"no page of {name} is known here; crawl it first")
+        raise NotFound(f"no page of {name} is in the archive; crawl it first")
     return Value(SiteDropped(name, drop(context.archive, name)))
 
 
@@ -164,7 +167,7 @@ class CrawlStatusQuery(Parameters):
     """How much of it."""
 
     hosts: int = parameter("How many hosts to list, the busiest first.", default=100, at_least=0, at_most=_MAX_HOSTS)
-    quick: bool = parameter("Leave out what a large archive counts long: ready hosts, fresh copies.", default=False)
+    quick: bool = parameter("Skip figures that are slow on a large archive: ready hosts, fresh copies.", default=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +216,7 @@ def _status_sentence(row: CrawlStatus) -> str:
     examples=("letopis crawls", "letopis crawls --json --hosts 1000"),
 )
 def crawl_status(context: Context, asked: CrawlStatusQuery) -> Value[CrawlStatus]:
-    """Show how crawling goes, whichever process crawls: fetches, waiting pages, hosts."""
+    """Show the status of the crawl, whichever process runs it: fetches, waiting pages, hosts."""
     archive = context.archive
     ready, fresh = (None, None) if asked.quick else (ready_hosts(archive), crawl.freshness(archive))
     listed, soon = tuple(busiest_crawl_hosts(archive, asked.hosts)), tuple(next_visits(archive, _NEXT_VISITS))
@@ -271,7 +274,7 @@ def _visit_sentence(row: VisitExplanation) -> str:
     examples=("letopis why https://example.org/", "letopis why https://example.org/ --json"),
 )
 def explain_visit(context: Context, asked: VisitQuery) -> Value[VisitExplanation]:
-    """Say when a page is next visited, and why then."""
+    """Explain when a page is visited next."""
     url = parse_user_url(asked.url)
     plan = planned_visit(context.archive, url)
     visits = VisitState.from_bytes(plan.record)

@@ -29,7 +29,7 @@ class DuplicatesQuery(Parameters):
     site: str | None = parameter(
         "A host, or the host of this URL: pairs among its pages.", default=None, metavar="SITE"
     )
-    least: float = parameter("Likeness that counts.", default=MIN_LIKENESS, at_least=0.1, at_most=1)
+    least: float = parameter("Minimum likeness.", default=MIN_LIKENESS, at_least=0.1, at_most=1)
 
     def __post_init__(self) -> None:
         """One thing at a time."""
@@ -83,7 +83,7 @@ def _is_page(archive: Archive, what: str) -> bool:
 class CopiesQuery(Parameters):
     """How many documents are listed."""
 
-    limit: int = parameter("Most documents.", default=_MAX_COPIES, at_least=1, at_most=10_000)
+    limit: int = parameter("Maximum number of documents.", default=_MAX_COPIES, at_least=1, at_most=10_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class DocumentCopies:
     examples=("letopis duplicates copies --limit 20",),
 )
 def copies(context: Context, asked: CopiesQuery) -> Rows[DocumentCopies]:
-    """List the documents that stand under several addresses of the whole archive, byte for byte."""
+    """List documents of the archive that several addresses serve, byte for byte."""
     found = equal_contents(context.archive, asked.limit, _URLS_OF_COPY)
     rows = [DocumentCopies(row.title, row.raw_bytes, row.copies, tuple(urls)) for row, urls in found]
     return Rows(rows, remark="" if rows else "no two addresses hold the same document now")

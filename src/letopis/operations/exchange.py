@@ -73,12 +73,12 @@ class ExportQuery(Parameters):
     to: datetime | None = parameter("Only checks up to this time.", default=None, ends_day=True)
     latest: bool = parameter("Only the newest version of each page.", default=False)
     compression: Literal["gzip", "zstd", "none"] | None = parameter(
-        "Of each WARC record; gzip where nothing is said.", default=None
+        "Compression of each WARC record; default: gzip.", default=None
     )
 
     def __post_init__(self) -> None:
         if self.compression is not None and self.kind != "warc":
-            raise UsageError(f"compression is chosen for warc alone, not for {self.kind}; leave it out")
+            raise UsageError(f"compression applies to warc only, not to {self.kind}; leave it out")
         if self.kind in _PAGE_KINDS and self.url is None:
             raise UsageError(f"{self.kind} holds one page; name its address")
         if self.url is not None and self.kind not in _OF_A_PAGE:
@@ -86,7 +86,7 @@ class ExportQuery(Parameters):
                 f"{self.kind} is of a part of the archive; name one page for {' or '.join(_OF_A_PAGE)} alone"
             )
         if self.at is not None and self.url is None:
-            raise UsageError("at chooses a look at a page; name the address, or use from and to")
+            raise UsageError("'at' needs the address of a page; give one, or use 'from' and 'to'")
 
     @property
     def selected(self) -> ExportSelection:
@@ -105,7 +105,7 @@ class ExportFileCommand(ExportQuery):
         # Not by super(): a dataclass with slots is another class than the one that its methods know.
         ExportQuery.__post_init__(self)
         if self.file and not _FILE_NAME.fullmatch(self.file):
-            raise UsageError(f"'{self.file}' is no name of a file; write letters, digits, '.', '_' and '-'")
+            raise UsageError(f"'{self.file}' is not a file name; use letters, digits, '.', '_' and '-'")
 
 
 class ExportReport(NamedTuple):
@@ -317,7 +317,7 @@ _FORMATS: dict[ExportKind, _Format] = {
     ),
 )
 def export(context: Context, asked: ExportQuery) -> Document:
-    """Write the archive, or a part of it, in a format that other tools read.
+    """Export the archive, or a part of it, in a format that other tools read.
 
     static and parquet are folders, and need a place to be written to, which
     makes markdown a folder of files as well; all others are one stream. urls,
@@ -347,7 +347,7 @@ def _require_known(context: Context, asked: ExportQuery) -> None:
 def _stream(work: _Export) -> Iterator[bytes]:
     pieces = _FORMATS[work.asked.kind].pieces
     if pieces is None:
-        raise UsageError(f"{work.asked.kind} is a folder, no stream; name a place with -o, or export it by a job")
+        raise UsageError(f"{work.asked.kind} is a folder, not a stream; use -o, or export it by a job")
     yield from pieces(work)
 
 
@@ -364,7 +364,7 @@ def _file_name(context: Context, asked: ExportQuery) -> str:
 
 @operation("export_file", right=READ, step="export")
 def export_file(context: Context, asked: ExportFileCommand) -> Value[ExportReport]:
-    """Write the archive, or a part of it, to a file of a job; folders are zipped."""
+    """Export the archive, or a part of it, to a file of a job; folders are zipped."""
     _require_known(context, asked)
     folder = context.output
     if folder is None:

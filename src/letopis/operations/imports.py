@@ -132,7 +132,7 @@ def _import_sentence(done: ImportAnswer) -> str:
     ),
 )
 def import_archives(context: Context, asked: ImportCommand) -> Value[ImportAnswer]:
-    """Take in archives, recorded sessions, saved pages, lists of addresses, and what other tools have kept.
+    """Import archives, recorded sessions, saved pages, lists of addresses, and archives of other tools.
 
     These are WARC, ARC, WACZ, CDXJ and CDX; HAR; MHTML and SingleFile; and
     what git, urlwatch, changedetection.io, wget, HTTrack or you have kept.
@@ -171,7 +171,7 @@ def _with_standard_input(sources: Sequence[str]) -> Iterator[Sequence[str]]:
     errors=(413, 500),
 )
 def import_upload(context: Context, asked: UploadCommand) -> Value[ImportAnswer]:
-    """Take in one file that is the body of the request: an archive, a recorded session, a saved page, or a list.
+    """Import the file in the request body: an archive, a recorded session, a saved page, or a list.
 
     An index names other files, so it is taken in where those are. The size of
     a file is bounded by the setting serve.max_upload.
@@ -322,14 +322,14 @@ class SendFile(Parameters):
     subject=lambda asked: f"import {asked.name}".strip(),
 )
 def start_import(context: Context, asked: SendFile) -> Value[Job]:
-    """Put the import of one file, which is the body of the request, into the queue.
+    """Queue the import of the file in the request body.
 
     The file is on disk before the job is queued, and is removed when the job has taken it in or is deleted. The size
     of a file is bounded by the setting serve.max_upload.
     """
     context.archive.require_writable()
     name = plain_file_name(asked.name) or "file"
-    query = ElementTree.Element("query", {"name": f"import of {name}"[:100]})
+    query = ElementTree.Element("query", {"name": f"import of {name}"[:100], "package": "sengine"})
     ElementTree.SubElement(query, "import", {"file": name, **({"kind": asked.kind} if asked.kind else {})})
     read = jobs.read_query(context, ElementTree.tostring(query, encoding="utf-8"))
     with incoming_file(context.archive, asked.file) as sent:
@@ -347,12 +347,12 @@ class ImportSentFile(Parameters):
 
     def __post_init__(self) -> None:
         if not _FILE_NAME.fullmatch(self.file):
-            raise UsageError(f"'{self.file[:70]}' is no name of a file that was sent; send one to /runs/import")
+            raise UsageError(f"'{self.file[:70]}' is not an uploaded file; send one to /runs/import")
 
 
 @operation("import_sent_file", right=OWN, step="import")
 def import_sent_file(context: Context, asked: ImportSentFile) -> Value[ImportAnswer]:
-    """Take in the file that was sent with a job; it is removed afterwards, unless the job is to go on later."""
+    """Import the file that was uploaded with a job; it is removed afterwards, unless the job is paused."""
     file = None if context.output is None else sent_file(context.output, asked.file)
     if file is None or not file.is_file():
         raise NotFound(f"no file '{asked.file}' was sent with this job; send it to /runs/import")

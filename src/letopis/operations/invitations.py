@@ -22,7 +22,7 @@ _DAY = 86_400
 class InviteCommand(Parameters):
     """What the account will be allowed to do, and how long the link holds."""
 
-    role: Role = parameter("What the account may do: guests read, users also check and ask, owners do all.",
+    role: Role = parameter("Role of the account: guests read, users also check and run jobs, owners do everything.",
                            default="user")  # fmt: skip
     group: str | None = parameter("People of one group share their projects.", default=None, longest=LONGEST_NAME)
     lifetime: timedelta = parameter(
@@ -66,7 +66,7 @@ def _row(one: Invitation) -> InvitationRow:
     examples=("letopis users invite", "letopis users invite --role guest --for 1d"),
 )
 def invite_user(context: Context, asked: InviteCommand) -> Value[NewInvitation]:
-    """Invite somebody by a link: it makes one account, holds for some days, and is shown this once."""
+    """Create an invitation link for one account; it expires after some days and is shown only once."""
     made, token = invitations_of(context.archive).add(
         asked.role, asked.group or "", context.user, to_millis(context.moment()),
         int(asked.lifetime.total_seconds() * 1000),
@@ -118,6 +118,6 @@ class RevokedInvitation:
     examples=("letopis users uninvite 3",),
 )
 def revoke_invitation(context: Context, asked: RevokeInvitationCommand) -> Value[RevokedInvitation]:
-    """Revoke an invitation: its link leads nowhere any more."""
+    """Revoke an invitation; its link stops working."""
     invitations_of(context.archive).revoke(asked.id)
     return Value(RevokedInvitation(asked.id))

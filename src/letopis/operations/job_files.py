@@ -285,7 +285,7 @@ def _check_style(root: etree._Element, package: JobPackage | None) -> None:
         return
     known = ", ".join(STYLESHEETS)
     raise UsageError(
-        f"{_JOB_FILE}, line {root.sourceline}: xslt of <query>: there is no stylesheet '{name}'; known are {known}"
+        f"{_JOB_FILE}, line {root.sourceline}: xslt of <query>: unknown stylesheet '{name}'; choose one of {known}"
     )
 
 
@@ -303,7 +303,9 @@ def _check(root: etree._Element, what: str = _JOB_FILE) -> None:
     for child in root:
         if child.tag not in step_names():
             known = ", ".join(step_names())
-            raise UsageError(f"{what}, line {child.sourceline}: <{str(child.tag)[:64]}> is no step; known are {known}")
+            raise UsageError(
+                f"{what}, line {child.sourceline}: <{str(child.tag)[:64]}> is not a step; choose one of {known}"
+            )
         _check_parameters(child, what)
     validate(root, what, _compiled_schema())
     for element in root.iter():

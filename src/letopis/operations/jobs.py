@@ -67,7 +67,7 @@ class SubmitCommand(Parameters):
 
     xml: bytes = parameter(_FILE, argument=True, metavar="FILE", media_type=XML_TYPE)
     keep: bool = parameter("Store the query under its name, to be run again.", default=False)
-    system: bool = parameter("Let the jobs of people go first.", default=False, doors=CLI_ONLY)
+    system: bool = parameter("Run after the jobs of people.", default=False, doors=CLI_ONLY)
     wait: bool = parameter(_WAIT, default=False, doors=CLI_ONLY)
 
 
@@ -83,7 +83,7 @@ class SubmitCommand(Parameters):
     examples=("letopis jobs submit map.xml --wait", "letopis jobs submit news.xml --keep --json"),
 )
 def submit_job(context: Context, asked: SubmitCommand) -> Value[Job] | Document:
-    """Put the query of a job file into the queue; the answer is its job, or with --wait its result.
+    """Queue the query of a job file; returns the job, or with --wait its result.
 
     Private and loopback addresses are refused over HTTP unless the owner allowed them.
     """
@@ -122,9 +122,7 @@ class RefreshCommand(Parameters):
     what: str = parameter(
         "Number of a job, or name of a stored query.", named="id", argument=True, metavar="ID|NAME", longest=200
     )
-    by_name: bool = parameter(
-        "It is a name, though it looks like a number.", named="name", default=False, doors=CLI_ONLY
-    )
+    by_name: bool = parameter("Treat a number as a name.", named="name", default=False, doors=CLI_ONLY)
     wait: bool = parameter(_WAIT, default=False, doors=CLI_ONLY)
 
 
@@ -141,7 +139,7 @@ class RefreshCommand(Parameters):
     examples=("letopis jobs refresh 7", "letopis jobs refresh news --wait"),
 )
 def refresh_job(context: Context, asked: RefreshCommand) -> Value[Job] | Document:
-    """Run the query of a job, or one that is stored under a name, again; one that waits already is not doubled."""
+    """Run a job or a stored query again, unless it is waiting already."""
     is_number = asked.what.isascii() and asked.what.isdigit() and not asked.by_name
     job = _refreshed(context, int(asked.what) if is_number else asked.what)
     return ended_result(context, job) if asked.wait else Value(job)
@@ -157,7 +155,7 @@ class FavouriteQuery(Parameters):
     "refresh_favourite", right=WRITE, route=("POST", "/jobs/favourites/{name}/refresh"), status=201, errors=(404, 429)
 )
 def refresh_favourite(context: Context, asked: FavouriteQuery) -> Value[Job]:
-    """Run a stored query again; one that waits already is not doubled."""
+    """Run a stored query again, unless it is waiting already."""
     return Value(_refreshed(context, asked.name))
 
 
@@ -179,7 +177,7 @@ class JobsQuery(Parameters):
     before: int | None = parameter(
         "Only jobs with smaller numbers.", default=None, metavar="ID", at_least=1, at_most=_MAX_NUMBER
     )
-    limit: int = parameter("Most jobs to show.", default=100, at_least=1, at_most=MAX_JOBS)
+    limit: int = parameter("Maximum number of jobs.", default=100, at_least=1, at_most=MAX_JOBS)
 
 
 @operation(
@@ -216,7 +214,7 @@ class FavouritesQuery(Parameters):
     examples=("letopis jobs favourites", "letopis jobs favourites --json"),
 )
 def list_favourites(context: Context, asked: FavouritesQuery) -> Rows[StoredQuery]:
-    """List queries that are stored under a name, with when they run again."""
+    """List stored queries, with when they run again."""
     return Rows(map(stored_query_of, JobQueue(context.archive).stored_queries(requester_of(context))))
 
 
@@ -224,7 +222,7 @@ def list_favourites(context: Context, asked: FavouritesQuery) -> Rows[StoredQuer
     "packages", right=READ, verb="jobs packages", route=("GET", "/jobs/packages"), examples=("letopis jobs packages",)
 )
 def list_packages(context: Context, asked: FavouritesQuery) -> Rows[PackageInfo]:
-    """List the packages that queries can be sent to, with where each comes from."""
+    """List the packages for queries, and where each comes from."""
     known = packages(context.archive.settings).values()
     shown = context.may(OWN)  # where folders lie is not for everybody
     return Rows(PackageInfo(one.name, one.description, one.origin if shown or not one.folder else "") for one in known)
@@ -255,7 +253,7 @@ def show_favourite(context: Context, asked: FavouriteQuery) -> Document:
     examples=("letopis jobs forget news",),
 )
 def forget_favourite(context: Context, asked: FavouriteQuery) -> Value[ForgottenQuery]:
-    """Store a query no longer, and run it no longer by itself; its results stay until old jobs are removed."""
+    """Remove a stored query and its refresh; its results stay until old jobs are removed."""
     return Value(ForgottenQuery(JobQueue(context.archive).forget(asked.name, requester_of(context)).name))
 
 
@@ -351,7 +349,7 @@ class ResultQuery(Parameters):
 
     id: int = parameter(_ID, argument=True, at_least=1, at_most=_MAX_NUMBER)
     xslt: str = parameter("A stylesheet by its name; own: that of the query.", default="", longest=100)
-    format: Literal["xml", "json"] = parameter("How to show it where no stylesheet is named.", default="xml")
+    format: Literal["xml", "json"] = parameter("Output format if no stylesheet is named.", default="xml")
 
 
 @operation("job_result", right=READ, route=("GET", "/jobs/{id}/result"), errors=(404,))
@@ -431,7 +429,7 @@ def job_file(context: Context, asked: JobFileQuery) -> Document:
     job = JobQueue(context.archive).show(asked.id, requester_of(context))
     file = job_files(context.archive, job.id).get(asked.name)
     if file is None:
-        raise NotFound(f"job {job.id} has written no file '{asked.name[:70]}'; the list of its files shows all")
+        raise NotFound(f"job {job.id} has written no file '{asked.name[:70]}'; see the list of its files")
     headers = {**_PRIVATE, "content-disposition": f'attachment; filename="{_plain_name(file.name)}"'}
     return Document(_pieces(file), "application/octet-stream", headers, path=file)
 
@@ -450,5 +448,5 @@ def _pieces(file: Path) -> Iterator[bytes]:
 def job_number(text: str) -> int:
     """The number of a job that a text gives."""
     if not (text.isascii() and text.isdigit() and 0 < int(text) <= _MAX_NUMBER):
-        raise UsageError(f"id: '{text[:70]}' is not the number of a job; the list of jobs shows them")
+        raise UsageError(f"id: '{text[:70]}' is not the number of a job; see the list of jobs")
     return int(text)

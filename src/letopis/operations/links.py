@@ -53,9 +53,9 @@ class SiteMapQuery(Parameters):
     site: str = parameter(_SITE, argument=True)
     at: datetime | None = parameter(_AT, default=None, ends_day=True)
     depth: int | None = parameter("Levels below the home page.", default=None, at_least=0, at_most=MAX_DEPTH)
-    format: MapForm | None = parameter("How to show it; text where nothing is said.", default=None)
+    format: MapForm | None = parameter("Output format; default: text.", default=None)
     all: bool = parameter("Show pages that answer with an error too.", default=False)
-    xslt: str | None = parameter("Turn the XML into what you like.", default=None, metavar="FILE", doors=CLI_ONLY)
+    xslt: str | None = parameter("XSLT stylesheet to apply to the XML.", default=None, metavar="FILE", doors=CLI_ONLY)
 
 
 @operation(
@@ -194,11 +194,9 @@ class LinksQuery(Parameters):
     """Whose links, and in which direction."""
 
     url: str = parameter("A page, or a host for all links of its pages.", argument=True, metavar="URL|SITE")
-    direction: Literal["out", "in"] = parameter(
-        "Links that stand on it, or links that lead to it.", default="out", doors=NOT_CLI
-    )
-    inward: bool = parameter("Links that lead to it.", default=False, flags=("--in",), doors=CLI_ONLY)
-    outward: bool = parameter("Links that stand on it (the default).", default=False, flags=("--out",), doors=CLI_ONLY)
+    direction: Literal["out", "in"] = parameter("Outgoing or incoming links.", default="out", doors=NOT_CLI)
+    inward: bool = parameter("Incoming links.", default=False, flags=("--in",), doors=CLI_ONLY)
+    outward: bool = parameter("Outgoing links (the default).", default=False, flags=("--out",), doors=CLI_ONLY)
     at: datetime | None = parameter(_AT, default=None, ends_day=True)
 
 
@@ -256,9 +254,9 @@ class BrokenLinksQuery(Parameters):
 
     site: str = parameter(_SITE, argument=True)
     at: datetime | None = parameter(_AT, default=None, ends_day=True)
-    fragments: bool = parameter("List links to places that are not on their page too.", default=False)
+    fragments: bool = parameter("List links to missing fragments too.", default=False)
     check: Literal["site", "all"] | None = parameter(
-        "Check first what is linked and was never checked: on the site, or on other hosts as well.",
+        "First check linked pages that were never checked: on the site, or on other hosts too.",
         default=None,
         doors=NOT_HTTP,
     )
@@ -283,7 +281,7 @@ class BrokenLinksQuery(Parameters):
     tool=True,
 )
 def broken(context: Context, asked: BrokenLinksQuery) -> Rows[BrokenRow]:
-    """List the links of a site that lead to an error: where they stand, since when, when it was last good.
+    """List the broken links of a site: on which page, since when, and when the target last answered.
 
     Over HTTP a run of the kind `broken` checks first what was never checked.
     """
@@ -301,7 +299,7 @@ def broken(context: Context, asked: BrokenLinksQuery) -> Rows[BrokenRow]:
 def _check_unknown(context: Context, moment: LinkSnapshot, name: str, everywhere: bool) -> None:
     """Looks at linked addresses that no crawl came to: behind nofollow, in forms and objects, on other hosts."""
     if not context.may(WRITE):
-        raise Refused("checks are recorded, and you may only read; ask an owner of this archive")
+        raise Refused("checking links needs the right to write; ask an owner of this archive")
     targets = np.unique(moment.targets[moment.graph.of_site(name)[moment.sources]])
     unknown = targets[moment.kind[targets] == UNKNOWN]
     if not everywhere:
@@ -319,7 +317,7 @@ class RankQuery(Parameters):
 
     site: str | None = parameter("A host (host[:port]) or an address; default: all pages.", default=None, argument=True)
     top: int = parameter("Only the N highest.", default=1000, at_least=1, at_most=MAX_RANKS)
-    external: bool = parameter("Rank the addresses on other hosts that the pages link to as well.", default=False)
+    external: bool = parameter("Rank linked addresses on other hosts too.", default=False)
     at: datetime | None = parameter(_AT, default=None, ends_day=True)
     coefficient: float = parameter("Damping of PageRank.", default=DAMPING, at_least=0.01, at_most=0.99)
 

@@ -36,7 +36,7 @@ class MovedPageQuery(Parameters):
     """Which address is missing."""
 
     url: str = parameter("The address that is missing.", argument=True)
-    limit: int = parameter("Most pages.", default=5, at_least=1, at_most=50)
+    limit: int = parameter("Maximum number of pages.", default=5, at_least=1, at_most=50)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class MovedPage:
     examples=("letopis moved https://example.org/old/page.html", "letopis moved https://example.org/contakt --json"),
 )
 def moved(context: Context, asked: MovedPageQuery) -> Rows[MovedPage]:
-    """Tell where a page that is missing on its site may be found.
+    """Find where a missing page of a site may have moved.
 
     Matched against redirects, the versions of the archive and the addresses of pages of the site that are there.
     """

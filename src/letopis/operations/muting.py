@@ -32,7 +32,7 @@ class MutedQuery(Parameters):
     """Of which page."""
 
     url: str = parameter("Address of the page.", argument=True)
-    limit: int = parameter("Most rows.", default=100, at_least=1, at_most=10_000)
+    limit: int = parameter("Maximum number of rows.", default=100, at_least=1, at_most=10_000)
 
 
 class MutedChange(NamedTuple):
@@ -53,7 +53,7 @@ class MutedChange(NamedTuple):
     examples=("letopis muted https://example.org/",),
 )
 def muted(context: Context, asked: MutedQuery) -> Rows[MutedChange]:
-    """List what was different in the versions of a page and did not count, with the reason, newest first.
+    """List differences between versions of a page that did not count as changes, with the reason, newest first.
 
     Counters, dates and identifiers at places that always change, items that take turns, and what a rule mutes. A
     version in which only clocks, counters or markup differed is listed with that reason alone.
@@ -79,7 +79,7 @@ class MuteCommand(Parameters):
         "The text of a block; numbers in it stand for any number.", argument=True, longest=_LONGEST_TEXT
     )
     kind: MuteKind = parameter(
-        "always: mute it; behind: mute what stands right behind it; never: do not mute it however often it changes.",
+        "always: mute it; behind: mute what follows it; never: do not mute it however often it changes.",
         default="always",
     )
 
@@ -111,11 +111,11 @@ def _sentence(rule: MuteRule) -> str:
     examples=(
         "letopis mute add https://example.org/ 'Visitor number 17'",
         "letopis mute add example.org 'Quote of the day' --kind behind",
-        "letopis mute add https://example.org/ 'Tickets sold: 17' --kind never",
+        "letopis mute add https://example.org/ 'Downloads: 17' --kind never",
     ),
 )
 def mute_add(context: Context, asked: MuteCommand) -> Value[MuteRule]:
-    """Mute changes of a text on a page or a host, or what stands behind it; or have it never muted.
+    """Mute changes of a text on a page or a host, or of what follows it; or never mute it.
 
     It holds for verdicts from now on, in all doors alike; what is recorded stays.
     """
@@ -133,11 +133,11 @@ def mute_add(context: Context, asked: MuteCommand) -> Value[MuteRule]:
     examples=("letopis mute remove example.org 'Quote of the day'",),
 )
 def mute_remove(context: Context, asked: RuleOfPlace) -> Value[MuteRule]:
-    """Forget what was said of changes of a text."""
+    """Remove the rule for changes of a text."""
     place, book = mute_place(asked.place), MuteRuleBook(context.archive)
     found = book.find(place, asked.text)
     if found is None:
-        raise NotFound(f"{place} has no such rule; 'letopis mute list' shows those there are")
+        raise NotFound(f"{place} has no such rule; see 'letopis mute list'")
     book.remove(place, asked.text)
     return Value(found)
 
@@ -151,7 +151,7 @@ def mute_remove(context: Context, asked: RuleOfPlace) -> Value[MuteRule]:
     examples=("letopis mute list", "letopis mute list example.org"),
 )
 def mute_list(context: Context, asked: RulesQuery) -> Rows[MuteRule]:
-    """List what was said of changes: texts that are always muted, places behind a text, texts that never are."""
+    """List the mute rules: texts that are always muted, what follows a text, texts that are never muted."""
     places = () if asked.place is None else (mute_place(asked.place),)
     rows = MuteRuleBook(context.archive).rules(*places)
     return Rows(rows, remark="" if rows else "no rules")

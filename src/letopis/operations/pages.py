@@ -91,9 +91,9 @@ class GetQuery(Parameters):
     version: int | None = parameter(
         "Version number, from 0; -1 is the newest.", default=None, at_least=-_MAX_VERSION, at_most=_MAX_VERSION
     )
-    last_available: bool = parameter("The newest version, even if the page is gone now.", default=False, doors=CLI_ONLY)
+    last_available: bool = parameter("The last version that was available.", default=False, doors=CLI_ONLY)
     format: Literal["raw", "markdown", "text"] = parameter(
-        "As it is stored, or what it says without menus and the like.", default="raw"
+        "As stored, or its main content without menus.", default="raw"
     )
     as_is: bool = parameter("As the server sent it, also where a browser rendered the page.", default=False)
     browser: bool = parameter("Check first as a browser shows the page.", default=False, doors=CLI_ONLY)
@@ -104,7 +104,7 @@ class GetQuery(Parameters):
         if sum((self.at is not None, self.version is not None, self.last_available)) > 1:
             raise UsageError("these name different versions; give only one of at, version and last-available")
         if self.browser and (self.offline or self.version is not None):
-            raise UsageError("a browser is used to check first; leave out browser, or offline and version")
+            raise UsageError("'browser' needs a check; leave it out, or leave out 'offline' and 'version'")
 
 
 @operation(
@@ -124,7 +124,7 @@ class GetQuery(Parameters):
     tool=True,
 )
 def get(context: Context, asked: GetQuery) -> Document:
-    """Print a page: the current one, one of a past day, a numbered version, or the last there was.
+    """Print a page: as it is now, as of a date, a numbered version, or the last one available.
 
     Over HTTP nothing is checked first: the current one is the newest that is stored.
     """
@@ -185,10 +185,10 @@ class DiffQuery(Parameters):
     )
     to: datetime | None = parameter("Newer side; default: the newest version.", default=None, ends_day=True)
     uid: str | None = parameter(
-        "What changed since this observer's last look.", default=None, named="as", metavar="UID", longest=200,
+        "Changes since the last look of this observer.", default=None, named="as", metavar="UID", longest=200,
         doors=_NOT_HTTP,
     )  # fmt: skip
-    format: DiffFormat = parameter("How to show it.", default="unified")
+    format: DiffFormat = parameter("Output format.", default="unified")
     offline: bool = parameter(_OFFLINE, default=False, doors=_NOT_HTTP)
 
 
@@ -237,7 +237,7 @@ def diff_sides(context: Context, asked: DiffQuery) -> tuple[Version, Version]:
     url, archive = parse_user_url(asked.url), context.archive
     if asked.uid is not None:
         if asked.start is not None or asked.to is not None:
-            raise UsageError("a last look is a time of its own; leave out as, or from and to")
+            raise UsageError("'as' excludes 'from' and 'to'; leave one of them out")
         return _since_last_look(context, url, asked.uid)
     archive.answers.resource(url)
     new = archive.get(url) if asked.to is None else version_at(context, url, asked.to, offline=asked.offline)
@@ -248,7 +248,7 @@ def diff_sides(context: Context, asked: DiffQuery) -> tuple[Version, Version]:
 
 def _since_last_look(context: Context, url: str, uid: str) -> tuple[Version, Version]:
     if not context.may(WRITE):
-        raise Refused("a last look is moved by asking for it, which needs the right to write; give from and to")
+        raise Refused("reading a last look moves it, which needs the right to write; give from and to")
     seen = ObserverMarks(context.archive, uid).last_seen(url)
     _require_available(context, url, uid=uid)
     new = context.archive.get(url)
@@ -260,7 +260,7 @@ class ExtractQuery(Parameters):
 
     url: str = parameter("Address of the page.", argument=True)
     at: datetime | None = parameter("The version valid at this time.", default=None, ends_day=True)
-    format: Literal["json", "xml", "markdown", "text"] = parameter("How to show it.", default="json")
+    format: Literal["json", "xml", "markdown", "text"] = parameter("Output format.", default="json")
     offline: bool = parameter(_OFFLINE, default=False, doors=CLI_ONLY)
 
 
@@ -312,8 +312,8 @@ class PutCommand(Parameters):
     url: str = parameter("Address of the page.", argument=True)
     file: bytes = parameter("Its bytes; - for standard input.", argument=True)
     at: datetime | None = parameter("When this version was seen; default: now.", default=None)
-    content_type: str = parameter("Its type.", default="text/html", longest=200)
-    future: bool = parameter("Allow a time that lies more than a day ahead of the clock.", default=False)
+    content_type: str = parameter("Media type.", default="text/html", longest=200)
+    future: bool = parameter("Allow a time more than a day in the future.", default=False)
 
 
 class StoredPut(NamedTuple):
@@ -341,7 +341,7 @@ class StoredPut(NamedTuple):
     ),
 )
 def put(context: Context, asked: PutCommand) -> Value[StoredPut]:
-    """Store FILE as a version of URL; says 'stored', or 'same' when it equals the newest.
+    """Store FILE as a version of URL; prints 'stored', or 'same' if it equals the newest.
 
     Over HTTP the body is the version, and its Content-Type the type; whoever
     may say what a page was is its owner, and `fetch.max_bytes` is the limit.
@@ -351,7 +351,7 @@ def put(context: Context, asked: PutCommand) -> Value[StoredPut]:
     if asked.at is not None and asked.at > context.moment() + AHEAD and not asked.future:
         raise UsageError(
             f"at: {rfc3339(asked.at)} is more than a day ahead of the clock, which says {rfc3339(context.moment())}; "
-            "set the clock right, or say 'future' (--future) to store it all the same"
+            "set the clock right, or say 'future' (--future) to store it anyway"
         )
     if context.origin == "http" and len(asked.file) > most:
         raise DocumentTooLarge(f"{asked.url}: {len(asked.file)} bytes are over fetch.max_bytes, which is {most}")

@@ -62,6 +62,7 @@ class Declared(NamedTuple):
     attribute: str = ""
     media_type: str = ""
     default: Any = ...
+    joined: str = ""
 
 
 def parameter(
@@ -80,6 +81,7 @@ def parameter(
     secret: bool = False,
     attribute: str = "",
     media_type: str = "",
+    joined: str = "",
 ) -> Any:
     """A field of a parameter class; required unless it has a default.
 
@@ -95,11 +97,12 @@ def parameter(
     its alias; a list is then one attribute, with blanks between its words.
     `media_type` is that of a body that is this parameter alone. A parameter
     that is a Path is such a body too, written to a file that lasts as long as
-    the operation.
+    the operation. A text of parts with a mark between them is `joined` by it:
+    an option that is given again adds to it.
     """
     return Declared(
         help, named, argument, flags, metavar, at_least, at_most, longest,
-        doors, ends_day, secret, attribute, media_type, default,
+        doors, ends_day, secret, attribute, media_type, default, joined,
     )  # fmt: skip
 
 
@@ -253,7 +256,7 @@ def _refuse_unknown(known: tuple[Parameter, ...], given: Mapping[str, Any]) -> N
         if name not in names:
             near = difflib.get_close_matches(str(name), names, 1)
             hint = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(names) or 'none'}"
-            raise UsageError(f"there is no parameter '{str(name)[:70]}'; {hint}")
+            raise UsageError(f"unknown parameter '{str(name)[:70]}'; {hint}")
 
 
 def _text(one: Parameter, raw: Any, now: datetime) -> str:

@@ -106,7 +106,7 @@ class AddToProjectCommand(Parameters):
     prefixes: tuple[str, ...] = _parts_parameter("prefix", "All pages in this folder of a site, and below it.")
     crawls: tuple[str, ...] = _parts_parameter("crawl", "All pages that the crawl from this seed reaches.")
     owner: str | None = parameter(
-        "The user whom it belongs to; default: you. Only owners name somebody else.",
+        "Owner; default: you. Only owners name somebody else.",
         default=None, longest=LONGEST_NAME,
     )  # fmt: skip
 
@@ -127,7 +127,7 @@ class AddToProjectCommand(Parameters):
     ),
 )
 def add_to_project(context: Context, asked: AddToProjectCommand) -> Value[ProjectRow]:
-    """Make a project, or add pages to one of yours or of your group."""
+    """Create a project, or add pages to one of yours or of your group."""
     urls = [parse_user_url(url) for url in asked.urls]
     parts = [_part(context.archive, kind, name) for kind, name in _named_parts(asked)]
     projects = projects_of(context.archive)
@@ -197,7 +197,7 @@ class RemoveProjectCommand(Parameters):
 
     name: str = account_name(_PROJECT)
     urls: tuple[str, ...] = parameter(
-        "Take only these addresses out of it.",
+        "Remove only these addresses.",
         default=(), named="url", argument=True, metavar="[URL]...", at_most=MAX_PROJECT_URLS,
     )  # fmt: skip
     sites: tuple[str, ...] = _parts_parameter("site", "Take this site out of it.")

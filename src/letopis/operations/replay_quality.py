@@ -44,7 +44,7 @@ class QualityQuery(Parameters):
 
     place: str = parameter("Address of a page, or a host: the newest capture of each of its pages.", argument=True)
     at: datetime | None = parameter("Of a page the capture nearest to this time; default: the newest.", default=None)
-    limit: int = parameter("Most pages of a host.", default=100, at_least=1, at_most=10_000)
+    limit: int = parameter("Maximum number of pages of a host.", default=100, at_least=1, at_most=10_000)
 
 
 class PageQuality(NamedTuple):

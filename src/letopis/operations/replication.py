@@ -27,9 +27,9 @@ _KEY = "File with the secret that signs releases."
 class PublishCommand(Parameters):
     """Where to, and how."""
 
-    folder: str = parameter("Folder that a static server hands out.", argument=True, metavar="DIR")
+    folder: str = parameter("Folder that a static web server serves.", argument=True, metavar="DIR")
     key: bytes | None = parameter(_KEY, default=None, metavar="FILE")
-    grace: timedelta | None = parameter("How long files of older releases stay; default: 1h.", default=None)
+    grace: timedelta | None = parameter("How long to keep files of older releases; default: 1h.", default=None)
 
 
 def _held(report: PublishReport | CloneReport) -> str:
@@ -51,7 +51,7 @@ def _publish_sentence(report: PublishReport) -> str:
     examples=("letopis publish /var/www/archive", "letopis publish /var/www/archive --key secret --json"),
 )
 def publish(context: Context, asked: PublishCommand) -> Value[PublishReport]:
-    """Write the archive to DIR as files that any static server can hand out; only what is new is written."""
+    """Publish the archive to DIR as files for any static web server; only new files are written."""
     grace = GRACE_SECONDS if asked.grace is None else asked.grace.total_seconds()
     documents = context.archive.stats().documents
     return Value(
@@ -69,10 +69,10 @@ class CloneCommand(Parameters):
     folder: str = parameter("Folder of the clone.", argument=True, metavar="DIR")
     site: str = parameter("Only this host.", default="", metavar="SITE")
     start: datetime | None = parameter(
-        "Fetch contents valid from this time on; others when read.", default=None, named="from"
+        "Fetch contents valid from this time on; others on demand.", default=None, named="from"
     )
-    to: datetime | None = parameter("Fetch contents up to this time; others when read.", default=None, ends_day=True)
-    lazy: bool = parameter("Fetch no contents now, each one when it is read.", default=False)
+    to: datetime | None = parameter("Fetch contents up to this time; others on demand.", default=None, ends_day=True)
+    lazy: bool = parameter("Fetch each content when it is first read.", default=False)
     key: bytes | None = parameter(_KEY, default=None, metavar="FILE")
 
 
@@ -116,10 +116,10 @@ class PullCommand(Parameters):
     """Which clone, and how this differs from the usual."""
 
     folder: str = parameter("Folder of the clone.", argument=True, metavar="DIR")
-    allow_older: bool = parameter("Go back to an older release than the one that is here.", default=False)
+    allow_older: bool = parameter("Accept an older release than the present one.", default=False)
     fill: bool = parameter("Fetch all contents that are still missing.", default=False)
-    repack: bool = parameter("Fetch packs that the origin has compacted, to give space back.", default=False)
-    detach: bool = parameter("Follow the origin no more: DIR becomes an archive of its own.", default=False)
+    repack: bool = parameter("Fetch packs that the origin has compacted, to free space.", default=False)
+    detach: bool = parameter("Stop following the origin: DIR becomes an archive of its own.", default=False)
     key: bytes | None = parameter(_KEY, default=None, metavar="FILE")
 
 
@@ -146,7 +146,7 @@ def pull(context: LocalContext, asked: PullCommand) -> Value[CloneReport] | Valu
     """Bring the clone DIR up to date; only differences are transferred."""
     if asked.detach:
         if asked.fill or asked.repack or asked.allow_older:
-            raise UsageError("a clone is brought up to date or detached, one after the other; pull it first")
+            raise UsageError("pull and detach are separate steps; pull first")
         detach(Path(asked.folder), context.settings)
         return Value(DetachedClone(asked.folder, True))
     options = PullOptions(asked.allow_older, asked.fill, asked.repack, _secret(asked.key))

@@ -27,7 +27,8 @@ from letopis.urls import site as site_of
 
 RunKind = Literal["crawl", "audit", "broken", "export", "verify", "compact"]
 _NEED_PLACE = ("crawl", "audit", "broken")
-_BESIDE_CRAWLS = ("export", "verify", "compact")
+_LANES = {"export": {"package": "mapgenerator"}, "verify": {"package": "sengine"}, "compact": {"package": "sengine"}}
+"""Whoever wants a file does not wait until a crawl of days is done."""
 
 
 class StartRun(Parameters):
@@ -89,9 +90,7 @@ def _query(asked: StartRun) -> bytes:
     """The job file that says the same."""
     place = asked.site or ""
     name = f"{asked.kind} of {site_of(place)}" if place else asked.kind
-    # A lane of their own: whoever wants a file does not wait until a crawl of days is done.
-    lane = {"package": "sengine"} if asked.kind in _BESIDE_CRAWLS else {}
-    query = ElementTree.Element("query", {"name": name[:100], **lane})
+    query = ElementTree.Element("query", {"name": name[:100], **_LANES.get(asked.kind, {})})
     if asked.kind == "crawl":
         step = ElementTree.SubElement(query, "download", _crawl_attributes(asked))
         ElementTree.SubElement(step, "url").text = parse_user_url(place)
@@ -156,18 +155,18 @@ _CONTROL: dict[str, Any] = {
 
 @operation(
     "cancel_jobs", verb="jobs cancel", route=("DELETE", "/jobs/{id}"), errors=(404,), audited="job cancelled",
-    sentence=lambda job: f"job {job.id} {'is cancelled' if job.state == 'cancelled' else 'is told to stop'}",
+    sentence=lambda job: f"job {job.id} {'is cancelled' if job.state == 'cancelled' else 'is stopping'}",
     examples=("letopis jobs cancel 7",), **_CONTROL,
 )  # fmt: skip
 def cancel_jobs(context: Context, asked: JobNumbers) -> Rows[Job]:
-    """Take jobs out of the queue; one that runs is told to stop, and keeps what it has recorded."""
+    """Take jobs out of the queue; one that runs stops within seconds, and keeps what it has recorded."""
     changed, faults = _each(context, asked.ids, JobQueue(context.archive).cancel)
     return Rows(map(job_of, changed), faults=faults)
 
 
 @operation(
     "pause_jobs", verb="jobs pause", route=("POST", "/jobs/{id}/pause"), errors=(404,), audited="job paused",
-    sentence=lambda job: f"job {job.id} {'is paused' if job.state == 'paused' else 'is told to pause'}",
+    sentence=lambda job: f"job {job.id} {'is paused' if job.state == 'paused' else 'is being paused'}",
     examples=("letopis jobs pause 7",), **_CONTROL,
 )  # fmt: skip
 def pause_jobs(context: Context, asked: JobNumbers) -> Rows[Job]:

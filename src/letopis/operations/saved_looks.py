@@ -85,7 +85,7 @@ class CheckSavedCommand(Parameters):
     """Which saved searches."""
 
     id: int | None = parameter(
-        "Number of the saved search; default: all that you may change.",
+        "Number of the saved search; default: all of yours.",
         default=None, argument=True, at_least=1, at_most=MOST_NUMBER,
     )  # fmt: skip
 
@@ -96,7 +96,7 @@ class CheckSavedCommand(Parameters):
     examples=("letopis saved check", "letopis saved check 1"),
 )  # fmt: skip
 def saved_check(context: Context, asked: CheckSavedCommand) -> Rows[SavedResult]:
-    """Ask saved searches again now, and list what is new; alerts of it are sent by whatever runs the watches."""
+    """Run saved searches now, and list what is new; the daemon sends the alerts."""
     searches = saved_searches_of(context.archive)
     if asked.id is not None:
         rows = [own_search(context, asked.id)]

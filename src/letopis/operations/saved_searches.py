@@ -156,7 +156,7 @@ class SavedSearch:
 
 
 def may_change_search(context: Context, owner: str) -> bool:
-    """Whether whoever asks may change it: who saved it, and administrators."""
+    """Whether whoever asks may change it: who saved it, and the owners of the archive."""
     return context.may(OWN) or bool(owner and owner == context.user)
 
 
@@ -179,7 +179,7 @@ def own_search(context: Context, number: int) -> SavedSearchRow:
     """A saved search that whoever asks may change; Refused when it belongs to somebody else."""
     row = saved_searches_of(context.archive).by_id(number)
     if not may_change_search(context, row.owner):
-        whose = f"to '{row.owner}'" if row.owner else "to the administrators"
+        whose = f"to '{row.owner}'" if row.owner else "to the owners"
         raise Refused(f"the saved search {row.id} belongs {whose}; save one of your own")
     return row
 
@@ -188,14 +188,14 @@ class _SavedFields(Parameters):
     """What can be said of a saved search; None is what was not said."""
 
     question: str | None = parameter(
-        "What is asked: search, or a table such as broken, site_audit, mapdiff, versions; default: search.",
+        "Question: search, or a table such as broken, site_audit, mapdiff, versions; default: search.",
         default=None, longest=64, metavar="NAME",
     )  # fmt: skip
     values: tuple[str, ...] | None = parameter(
         "A parameter of the question, such as site=example.org; can be repeated.", default=None, named="with",
         metavar="NAME=VALUE", at_most=50,
     )  # fmt: skip
-    filter: str | None = parameter("Only rows that hold this text.", default=None, longest=_LONGEST_FILTER)
+    filter: str | None = parameter("Only rows that contain this text.", default=None, longest=_LONGEST_FILTER)
     notify: tuple[str, ...] | None = parameter(
         "Where alerts go: https://..., file:/path, or an address of apprise; can be repeated.", default=None,
         at_most=_MOST_TARGETS, metavar="TARGET",
@@ -209,7 +209,7 @@ class _SavedFields(Parameters):
 class SaveSearch(_SavedFields):
     """What to save, and under which name."""
 
-    name: str = parameter("A name of your own for it.", argument=True, longest=_LONGEST_NAME)
+    name: str = parameter("Name of the saved search.", argument=True, longest=_LONGEST_NAME)
     query: str | None = parameter(
         "Words, as for a search.", default=None, named="q", argument=True, metavar="[QUERY]", longest=4096
     )
@@ -232,7 +232,7 @@ def _given_values(asked: SaveSearch | EditSearch, before: Mapping[str, Any], que
     for pair in asked.values or ():
         name, equals, value = pair.partition("=")
         if not equals:
-            raise UsageError(f"'{pair[:70]}' is no parameter; write each as name=value")
+            raise UsageError(f"'{pair[:70]}' is not a parameter; write name=value")
         if name in kinds and kinds[name].repeated:
             values.setdefault(name, []).append(value)
         else:
@@ -274,10 +274,10 @@ def _sentence(row: SavedSearch) -> str:
     ),
 )  # fmt: skip
 def saved_add(context: Context, asked: SaveSearch) -> Value[SavedSearch]:
-    """Save a search, or the table of a question: it is asked again when versions come, and alerts of what is new.
+    """Save a search or a table; it runs again as versions arrive, and alerts of new results.
 
     Of the results that it has already nobody is alerted. A feed of its results is at /feed/saved/ID. Whoever saves
-    it owns it: only they and administrators change it.
+    it owns it: only they and the owners of the archive change it.
     """
     if not asked.name.strip():
         raise UsageError("name is empty: a name of your own for it")
@@ -297,7 +297,7 @@ def saved_add(context: Context, asked: SaveSearch) -> Value[SavedSearch]:
     examples=("letopis saved edit 1 --name 'Harvest news' --notify https://example.org/hook",),
 )  # fmt: skip
 def saved_edit(context: Context, asked: EditSearch) -> Value[SavedSearch]:
-    """Change a saved search: what is given replaces what was, an empty value takes it back, all else stays.
+    """Change a saved search: only what is given changes, an empty value resets it.
 
     With another question, words or filter the results so far are those that it has now, of which nobody is alerted.
     """
@@ -353,7 +353,7 @@ def saved_show(context: Context, asked: OneSavedSearch) -> Value[SavedSearch]:
 class SavedResultsQuery(OneSavedSearch):
     """Of which saved search, and how many."""
 
-    limit: int = parameter("Most rows.", default=100, at_least=1, at_most=10_000)
+    limit: int = parameter("Maximum number of rows.", default=100, at_least=1, at_most=10_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,7 +388,7 @@ def saved_result(one: FoundResult) -> SavedResult:
     examples=("letopis saved remove 1",),
 )  # fmt: skip
 def saved_remove(context: Context, asked: OneSavedSearch) -> Value[SavedSearch]:
-    """Remove a saved search with its results; the alerts that it gave stay."""
+    """Remove a saved search with its results; its alerts stay."""
     row = own_search(context, asked.id)
     gone = _details(context, [row])[0]
     saved_searches_of(context.archive).remove(asked.id)

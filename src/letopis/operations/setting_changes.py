@@ -14,7 +14,7 @@ from letopis.operations.parameters import Parameters, parameter
 from letopis.operations.totals import SettingRow, shown_settings
 
 _NAME = "Name of the setting, such as crawl.delay."
-_WHEN = "it holds from the next start of 'letopis serve' or 'letopis run', and of every command"
+_WHEN = "it takes effect at the next start of 'letopis serve' or 'letopis run', and of every command"
 
 
 class SetSettingCommand(Parameters):
@@ -45,7 +45,7 @@ def _row(context: Context, name: str) -> SettingRow:
     examples=("letopis settings set crawl.delay 2s", "letopis settings set monitor.every 6h"),
 )  # fmt: skip
 def set_setting(context: Context, asked: SetSettingCommand) -> Value[SettingRow]:
-    """Change a setting of the archive; it holds from the next start.
+    """Change a setting of the archive; it takes effect at the next start.
 
     Only those that are safe to change from a browser: bounds, times, and what notifications say. What the settings
     file, the environment or the command line says wins, and is changed there.
@@ -62,7 +62,7 @@ def set_setting(context: Context, asked: SetSettingCommand) -> Value[SettingRow]
     examples=("letopis settings reset crawl.delay",),
 )  # fmt: skip
 def reset_setting(context: Context, asked: ResetSettingCommand) -> Value[SettingRow]:
-    """Forget what owners made of a setting: its default holds from the next start."""
+    """Reset a setting that owners changed; its default takes effect at the next start."""
     if asked.name not in EDITABLE or not edited_settings_of(context.archive).reset(asked.name):
         raise NotFound(f"'{asked.name}' was not changed in the archive; 'letopis settings' shows where each was set")
     return Value(_row(context, asked.name))

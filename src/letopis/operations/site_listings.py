@@ -249,7 +249,7 @@ class SiteAuditQuery(Parameters):
     issue: str | None = parameter(
         f"Only pages with this issue: {', '.join(AUDIT_ISSUES)}.", default=None, longest=40, metavar="ISSUE"
     )
-    limit: int = parameter("Most pages that are read.", default=5000, at_least=1, at_most=100_000)
+    limit: int = parameter("Maximum number of pages to read.", default=5000, at_least=1, at_most=100_000)
 
 
 @operation(
@@ -276,7 +276,7 @@ def site_audit(context: Context, asked: SiteAuditQuery) -> Rows[AuditedPage]:
     may list. Pages are read as they were then.
     """
     if asked.issue is not None and asked.issue not in AUDIT_ISSUES:
-        raise UsageError(f"'{asked.issue}' is no issue; choose one of {', '.join(AUDIT_ISSUES)}")
+        raise UsageError(f"'{asked.issue}' is not an issue; choose one of {', '.join(AUDIT_ISSUES)}")
     name, graph = known_site(context, asked.site)
     when = context.moment(asked.at)
     found = site_map(graph, asked.site, to_millis(when), errors=True)

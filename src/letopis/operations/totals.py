@@ -61,7 +61,7 @@ def _ready(made: ArchiveReady) -> str:
     "init", right=OWN, verb="init", sentence=_ready, examples=("letopis init", "letopis init --archive /srv/web")
 )
 def init_archive(context: Context, asked: WholeArchive) -> Value[ArchiveReady]:
-    """Make an archive, or check that one is there; brings its tables to `database.partitions`."""
+    """Create an archive, or check an existing one; brings its tables to `database.partitions`."""
     return Value(ArchiveReady(str(context.archive.folder), tuple(spread_tables(context.archive))))
 
 
@@ -116,16 +116,13 @@ def stats(context: Context, asked: WholeArchive) -> Value[ArchiveTotals]:
     counted, words = context.archive.stats(), word_index(context.archive)
     disk = counted.disk_bytes
     larger = disk > counted.raw_bytes > 0
-    return Value(
-        ArchiveTotals(
-            counted.documents, counted.versions, counted.checks, counted.contents, counted.raw_bytes,
-            counted.pack_bytes, counted.catalog_bytes, links, counted.hosts,
-            counted.index_bytes, disk, round(disk / counted.raw_bytes, 4) if counted.raw_bytes else None,
-            round(counted.catalog_bytes / counted.versions, 1) if counted.versions else None,
-            behind, words.lag(), words.names_lag(),
-        ),
-        remark=_LARGER if larger else "",
+    totals = ArchiveTotals(
+        **counted._replace(links=links)._asdict(), disk_bytes=disk,
+        ratio=round(disk / counted.raw_bytes, 4) if counted.raw_bytes else None,
+        catalog_bytes_per_version=round(counted.catalog_bytes / counted.versions, 1) if counted.versions else None,
+        links_lag=behind, search_lag=words.lag(), names_lag=words.names_lag(),
     )  # fmt: skip
+    return Value(totals, remark=_LARGER if larger else "")
 
 
 class StoragePart(NamedTuple):
@@ -176,7 +173,7 @@ def _growth(stored: StoredContents) -> list[GrowthRow]:
 class SitesQuery(Parameters):
     """How many sites."""
 
-    limit: int = parameter("Most sites.", default=50, at_least=1, at_most=1000)
+    limit: int = parameter("Maximum number of sites.", default=50, at_least=1, at_most=1000)
 
 
 @operation("storage_sites", right=READ, route=("GET", "/storage/sites"), listed="sites")
@@ -345,7 +342,7 @@ class SettingRow(NamedTuple):
     examples=("letopis settings", "letopis settings --json"),
 )
 def settings(context: Context | LocalContext, asked: WholeArchive) -> Rows[SettingRow]:
-    """List the settings that hold here, with their defaults; secrets are never shown. Needs no archive."""
+    """List the settings in effect, with their defaults; secrets are never shown. Needs no archive."""
     if isinstance(context, Context):
         return Rows(_settings_of(context.archive, owner=context.may(OWN)))
     try:
@@ -395,7 +392,7 @@ _CLIENT_HELP = "Name of the client, chosen by itself: letters, digits and . @ + 
 
 def _client(name: str) -> str:
     if not _CLIENT.fullmatch(name):
-        raise UsageError(f"'{name[:70]}' cannot name a client; take up to 64 letters, digits and . @ + - _")
+        raise UsageError(f"'{name[:70]}' is not a name of a client; use up to 64 letters, digits and . @ + - _")
     return name
 
 
@@ -403,7 +400,7 @@ class ChangesQuery(Parameters):
     """Who asks, and for how many."""
 
     client: str = parameter(_CLIENT_HELP, argument=True, longest=64)
-    limit: int = parameter("Most rows.", default=1000, at_least=1, at_most=10_000)
+    limit: int = parameter("Maximum number of rows.", default=1000, at_least=1, at_most=10_000)
 
 
 class NewChange(NamedTuple):
@@ -450,7 +447,7 @@ class AcknowledgeCommand(Parameters):
     """How far a client has come."""
 
     client: str = parameter(_CLIENT_HELP, argument=True, longest=64)
-    cursor: str = parameter("The cursor of the last change that was taken.", argument=True, longest=19)
+    cursor: str = parameter("The cursor of the last change that was processed.", argument=True, longest=19)
 
 
 class ClientPosition(NamedTuple):
@@ -469,8 +466,8 @@ class ClientPosition(NamedTuple):
     sentence=lambda position: f"{position.client} has taken everything up to {position.cursor}",
 )
 def acknowledge(context: Context, asked: AcknowledgeCommand) -> Value[ClientPosition]:
-    """Acknowledge the changes up to a cursor; the client is not told of them again."""
+    """Acknowledge the changes up to a cursor; the client does not get them again."""
     client, found = _client(asked.client), _CURSOR.fullmatch(asked.cursor)
     if found is None:
-        raise UsageError(f"'{asked.cursor[:40]}' is no cursor; give one of the list of changes, such as v17")
+        raise UsageError(f"'{asked.cursor[:40]}' is not a cursor; use one from the list of changes, such as v17")
     return Value(ClientPosition(client, f"v{acknowledge_changes(context.archive, client, int(found[1]))}"))

@@ -47,7 +47,7 @@ class TwoFactorSecret:
     audited="second factor begun", creates=False,
 )  # fmt: skip
 def begin_two_factor(context: Context, asked: BeginTwoFactorCommand) -> Value[TwoFactorSecret]:
-    """Begin to sign in with codes of an authenticator app; it counts once a first code was shown."""
+    """Set up an authenticator app as second factor; it takes effect after a first code."""
     user = _own_user(context, asked.name)
     secret = second_factors_of(context.archive).begin(user.id)
     return Value(shown_secret(user, secret))
@@ -114,7 +114,7 @@ class TwoFactorState:
     examples=("letopis users two-factor-off anna",),
 )
 def end_two_factor(context: Context, asked: EndTwoFactorCommand) -> Value[TwoFactorState]:
-    """Switch the second factor of a user off: one's own with a code; for whoever is locked out an owner does it."""
+    """Switch the second factor of a user off: your own with a code; owners, that of anybody."""
     user, factors = _own_user(context, asked.name), second_factors_of(context.archive)
     if user.name == context.user and factors.is_on(user.id):
         factors.check(user.id, asked.code or "", to_millis(context.moment()) // 1000)

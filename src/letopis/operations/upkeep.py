@@ -40,7 +40,7 @@ else:
 class VerifyCommand(Parameters):
     """Whether to repair."""
 
-    repair: bool = parameter("Drop only what is truly lost; rebuild a damaged catalogue from the packs.", default=False)
+    repair: bool = parameter("Drop only what is lost; rebuild a damaged catalogue from the packs.", default=False)
 
 
 class VerifyProblem(NamedTuple):
@@ -74,7 +74,7 @@ def _verify_sentence(found: VerifyProblem | RepairReport) -> str:
     examples=("letopis verify", "letopis verify --repair"),
 )
 def verify(context: LocalContext, asked: VerifyCommand) -> Rows[VerifyProblem] | Value[RepairReport]:
-    """Check every byte and every reference; lists what is not as it was written.
+    """Check every byte and every reference, and list what is damaged.
 
     With --json and nothing to list, one object tells what was checked, with "problems": 0.
     """
@@ -115,7 +115,7 @@ class VerifyArchive(Parameters):
 
 @operation("verify_archive", right=OWN, step="verify", listed="problems", element="problem")
 def verify_archive(context: Context, asked: VerifyArchive) -> Rows[VerifyProblem]:
-    """Check every byte and every reference of the archive; lists what is not as it was written."""
+    """Check every byte and every reference of the archive, and list what is damaged."""
     found = []
     totals = cache(context.archive.stats)
     for problem in context.archive.verify(lambda done: context.steps("contents", totals().contents)(done)):
@@ -130,7 +130,7 @@ def verify_archive(context: Context, asked: VerifyArchive) -> Rows[VerifyProblem
 class CompactCommand(Parameters):
     """How thoroughly."""
 
-    quick: bool = parameter("Only what is new, at about the cost of storing it again.", default=False)
+    quick: bool = parameter("Only new versions, at about the cost of storing them again.", default=False)
 
 
 def _compact_sentence(report: CompactReport) -> str:
@@ -158,7 +158,7 @@ def _compact_sentence(report: CompactReport) -> str:
     examples=("letopis compact", "letopis compact --quick", "letopis compact --cluster tcp://scheduler.example:8786"),
 )
 def compact(context: Context, asked: CompactCommand) -> Value[CompactReport]:
-    """Re-compress old versions, carry out retention, give space back. Ctrl-C stops; the rest comes next time."""
+    """Recompress old versions, apply retention, free space. Ctrl-C stops; the next run does the rest."""
     archive, stop = context.archive, context.progress.cancelled
     documents = archive.stats().documents
 
@@ -209,7 +209,7 @@ def _finding_sentence(finding: DoctorFinding) -> str:
     "doctor", right=OWN, verb="doctor", sentence=_finding_sentence, examples=("letopis doctor", "letopis doctor --json")
 )
 def doctor(context: LocalContext, asked: WholeInstallation) -> Rows[DoctorFinding]:
-    """Say whether this installation is sound: Python, libraries, settings, archive, disk, optional parts."""
+    """Check this installation: Python, libraries, settings, archive, disk, optional parts."""
     findings = list(_findings(context.settings))
     wrong = [finding.name for finding in findings if finding.ok is False]
     faults = [NotReady(f"{', '.join(wrong)}: not as it should be; put it right and ask again")] if wrong else []

@@ -62,9 +62,11 @@ class WatchOptions(Parameters):
     exclude: tuple[str, ...] | None = _repeated("Leave out lines that match; can be repeated.", "REGEX")
     ignore: tuple[str, ...] | None = _repeated("Leave out the text that matches; can be repeated.", "REGEX")
     price: tuple[str, ...] | None = _repeated(
-        "Compare only the price that is found in this; html: anywhere.", "SELECTOR"
+        "Compare only the price found here; html: anywhere on the page.", "SELECTOR"
     )
-    stock: tuple[str, ...] | None = _repeated("Compare only whether it is in stock; html: anywhere.", "SELECTOR")
+    stock: tuple[str, ...] | None = _repeated(
+        "Compare only whether it is in stock; html: anywhere on the page.", "SELECTOR"
+    )
     filters: tuple[Mapping[str, Any], ...] | None = parameter(
         f"What is compared: objects with 'kind' ({', '.join(FILTER_KINDS)}) and 'expression'.", default=None,
         at_most=_MOST_ENTRIES, doors=NOT_CLI,
@@ -73,7 +75,7 @@ class WatchOptions(Parameters):
         "Where alerts go: https://..., file:/path, or an address of apprise; can be repeated.", default=None,
         at_most=_MOST_ENTRIES, metavar="TARGET",
     )  # fmt: skip
-    when: str | None = parameter(f"What to alert of: {ALERT_RULES}.", default=None, longest=200)
+    when: str | None = parameter(f"What to alert of: {ALERT_RULES}.", default=None, longest=200, joined=",")
     contains: tuple[str, ...] | None = _repeated("Alert only if the difference holds this text.")
     adds: tuple[str, ...] | None = _repeated("Alert only if this text came.")
     removes: tuple[str, ...] | None = _repeated("Alert only if this text went.")
@@ -86,10 +88,16 @@ class WatchOptions(Parameters):
     )  # fmt: skip
     zone: str | None = parameter("Time zone of cron times and hours; UTC by default.", default=None, longest=64)
     hours: str | None = parameter(
-        "Check only within these hours, such as 'mon-fri 08:00-18:00; sat 9:00-12:00'.", default=None, longest=200
+        "Check only within these hours, such as 'mon-fri 08:00-18:00; sat 9:00-12:00'.",
+        default=None,
+        longest=200,
+        joined=";",
     )
     quiet_hours: str | None = parameter(
-        "Hours in which notifications wait until they are over, such as 22:00-07:00.", default=None, longest=200
+        "Hours in which notifications wait until they are over, such as 22:00-07:00.",
+        default=None,
+        longest=200,
+        joined=";",
     )
     summary: str | None = parameter(
         "Times as cron writes them at which all alerts since go to a target as one notification.",
@@ -100,7 +108,7 @@ class WatchOptions(Parameters):
         flags=("--header",), at_most=_MOST_ENTRIES, metavar="LINE",
     )  # fmt: skip
     private: bool | None = parameter(
-        "The page may be on a private network, unless fetch.private is 'never'; only owners say so.", default=None,
+        "Allow a private address, unless fetch.private is 'never'; owners only.", default=None,
         doors=NOT_CLI,
     )  # fmt: skip
 
@@ -139,7 +147,7 @@ def _answered_for(context: Context, asked: WatchOptions) -> dict[str, Any]:
     if not asked.private:
         return {"origin": context.origin}
     if not context.may(OWN):
-        raise Refused("only owners let a watch look into a private network; ask one of them")
+        raise Refused("only owners may watch private addresses; ask an owner")
     return {"origin": "cli", "notify_origin": context.origin}
 
 
@@ -169,14 +177,14 @@ def _by_kind(
 
 def _condition(kind: str, text: str) -> AlertCondition:
     if kind not in list(AlertConditionKind):
-        raise UsageError(f"'{kind[:70]}' is no kind of condition; choose {', '.join(AlertConditionKind)}")
+        raise UsageError(f"'{kind[:70]}' is not a kind of condition; choose {', '.join(AlertConditionKind)}")
     return AlertCondition(AlertConditionKind(kind), text)
 
 
 def _header(line: str) -> tuple[str, str]:
     name, colon, value = line.partition(":")
     if not colon:
-        raise UsageError(f"'{line[:70]}' is no header; write each as 'Name: value'")
+        raise UsageError(f"'{line[:70]}' is not a header; write 'Name: value'")
     return name.strip(), value.strip()
 
 

@@ -80,7 +80,7 @@ class ForgottenTag:
     sentence=lambda row: f"the tag '{row.tag}' gives no defaults any more",
 )  # fmt: skip
 def watch_forget_tag(context: Context, asked: ForgetTag) -> Value[ForgottenTag]:
-    """Drop the defaults of a tag; its watches stay and go by the settings where they say nothing themselves."""
+    """Drop the defaults of a tag; its watches stay and fall back to the settings."""
     watches = WatchList(context.archive)
     watches.forget_tag(asked.tag)
     return Value(ForgottenTag(asked.tag, watches.tag_counts().get(asked.tag, 0)))

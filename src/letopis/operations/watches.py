@@ -75,7 +75,7 @@ class WatchDetails:
 
 
 def may_change(context: Context, owner: str) -> bool:
-    """Whether whoever asks may change a watch: who made it, and administrators."""
+    """Whether whoever asks may change a watch: who made it, and the owners of the archive."""
     return context.may(OWN) or bool(owner and owner == context.user)
 
 
@@ -88,7 +88,7 @@ def refuse_others(context: Context, entries: Sequence[WatchEntry]) -> Sequence[W
 
 def _refuse_other(context: Context, entry: WatchEntry) -> None:
     if not may_change(context, entry.watch.owner):
-        whose = f"to '{entry.watch.owner}'" if entry.watch.owner else "to the administrators"
+        whose = f"to '{entry.watch.owner}'" if entry.watch.owner else "to the owners"
         raise Refused(f"the watch {entry.id} of {entry.watch.url} belongs {whose}; make one of your own under a name")
 
 
@@ -216,7 +216,7 @@ def watch_add(context: Context, asked: AddWatches) -> Rows[AddedWatch]:
 
     A page may have several watches, told apart by their names; they all look
     at it in one way, with a browser or with the same headers. Whoever makes a
-    watch owns it: only they and administrators change it.
+    watch owns it: only they and the owners of the archive change it.
 
     What is not given at all is taken from the tag, then from the settings.
     With a tag and no address nothing is watched: the tag gets these defaults.
@@ -271,7 +271,7 @@ class EditWatch(WatchOptions):
 
     id: int = parameter("Number of the watch.", argument=True, at_least=1, at_most=2**62)
     name: str | None = parameter("Another name.", default=None, longest=_LONGEST_NAME)
-    replace: bool = parameter("Forget what is not given, but for the name, the tag and a snooze.", default=False)
+    replace: bool = parameter("Reset options that are not given, except name, tag and snooze.", default=False)
 
 
 @operation(
@@ -280,7 +280,7 @@ class EditWatch(WatchOptions):
     examples=("letopis watch edit 1 --every 6h", "letopis watch edit 1 --css .price --below 100"),
 )  # fmt: skip
 def watch_edit(context: Context, asked: EditWatch) -> Value[WatchDetails]:
-    """Change one watch: what is given replaces what was, an empty value takes an option back, all else stays."""
+    """Change one watch: only the options that are given change, an empty value resets an option."""
     watches = WatchList(context.archive)
     _refuse_other(context, watches.by_id(asked.id))
     spec, cleared = spec_of(context, asked)
@@ -313,7 +313,7 @@ def _value(context: Context, entry: WatchEntry) -> Value[WatchDetails]:
     examples=("letopis watch clone 1",),
 )  # fmt: skip
 def watch_clone(context: Context, asked: OneWatch) -> Value[WatchDetails]:
-    """Make another watch of the same page with the same options, under a name of its own; whoever asks owns it."""
+    """Copy a watch of a page under another name; the copy belongs to whoever makes it."""
     watches = WatchList(context.archive)
     original = watches.by_id(asked.id)
     _refuse_other(context, original)
@@ -328,7 +328,7 @@ class SnoozeWatches(Parameters):
 
     urls: tuple[str, ...] = parameter(_URLS, named="url", argument=True, metavar="URL...")
     time: timedelta | None = parameter(
-        "How long (8h, 2d, 30d at most); without one they are awake again.", default=None, named="for", flags=("--for",)
+        "How long (8h, 2d, 30d at most); without it the snooze ends.", default=None, named="for", flags=("--for",)
     )
 
 
@@ -339,7 +339,7 @@ class SnoozeWatches(Parameters):
     examples=("letopis watch snooze https://example.org/ --for 8h",),
 )  # fmt: skip
 def watch_snooze(context: Context, asked: SnoozeWatches) -> Rows[WatchDetails]:
-    """Hold the notifications of watches back for a while: checks go on, alerts are kept, and are sent afterwards."""
+    """Hold back the notifications of watches for a while: checks go on, and alerts are sent afterwards."""
     until = None if asked.time is None else context.moment() + asked.time
     return _rows(context, WatchList(context.archive).snooze(_own(context, asked.urls), until))
 
@@ -367,7 +367,7 @@ class WatchPreview:
     examples=("letopis watch preview https://example.org/ --css main",),
 )  # fmt: skip
 def watch_preview(context: Context, asked: PreviewQuery) -> Value[WatchPreview]:
-    """Show what a watch with filters would compare: the text of the newest version that is kept, behind them."""
+    """Show what a watch with filters would compare: the filtered text of the newest version."""
     version = context.archive.get(parse_user_url(asked.url))
     seen = views.filtered_version(version, parse_filters(filters_of(asked) or ()))
     whole = views.filtered_version(version, ())
@@ -378,8 +378,8 @@ class WatchListQuery(Parameters):
     """Which watches."""
 
     tag: str | None = parameter("Only watches with this tag.", default=None, longest=LONGEST_TAG)
-    limit: int | None = parameter("Most rows; default: all.", default=None, at_least=1, at_most=100_000)
-    offset: int = parameter("Rows to leave out first.", default=0, at_least=0, at_most=2**31)
+    limit: int | None = parameter("Maximum number of rows; default: all.", default=None, at_least=1, at_most=100_000)
+    offset: int = parameter("Rows to skip.", default=0, at_least=0, at_most=2**31)
 
 
 @operation(
@@ -417,7 +417,7 @@ class RemovedWatch:
     errors=(403, 404), examples=("letopis watch remove https://example.org/",),
 )  # fmt: skip
 def watch_remove(context: Context, asked: WatchedUrls) -> Rows[RemovedWatch]:
-    """Watch pages no longer; of a sitemap, all pages that it named. What was recorded stays."""
+    """Stop watching pages; of a sitemap, all pages that it named. Records stay."""
     return Rows([RemovedWatch(*row) for row in WatchList(context.archive).remove(_own(context, asked.urls))])
 
 
@@ -427,7 +427,7 @@ def watch_remove(context: Context, asked: WatchedUrls) -> Rows[RemovedWatch]:
     examples=("letopis watch pause https://example.org/",),
 )  # fmt: skip
 def watch_pause(context: Context, asked: WatchedUrls) -> Rows[WatchDetails]:
-    """Check watched pages no more until they are resumed."""
+    """Pause watches until they are resumed."""
     return _rows(context, WatchList(context.archive).pause(_own(context, asked.urls)))
 
 
@@ -437,7 +437,7 @@ def watch_pause(context: Context, asked: WatchedUrls) -> Rows[WatchDetails]:
     examples=("letopis watch resume https://example.org/",),
 )  # fmt: skip
 def watch_resume(context: Context, asked: WatchedUrls) -> Rows[WatchDetails]:
-    """Go on with paused watches, beginning now; the others keep their times."""
+    """Resume paused watches, beginning now; others keep their times."""
     return _rows(context, WatchList(context.archive).resume(_own(context, asked.urls)))
 
 
@@ -455,13 +455,13 @@ class WatchesToCheck(Parameters):
     subject=lambda asked: " ".join(asked.urls) or f"tag {asked.tag}",
 )  # fmt: skip
 def watch_check(context: Context, asked: WatchesToCheck) -> Rows[WatchDetails]:
-    """Make watches due now, paused ones too; whatever runs the watches checks them within seconds."""
+    """Make watches due now, paused ones too; the daemon checks them within seconds."""
     if not asked.urls and asked.tag is None:
         raise UsageError("name the watches to check, or their tag")
     watches = WatchList(context.archive)
     tagged = [] if asked.tag is None else refuse_others(context, watches.entries(asked.tag))
     if asked.tag is not None and not tagged:
-        raise NotFound(f"no watch has the tag '{asked.tag}'; 'letopis watch tags' lists those that there are")
+        raise NotFound(f"no watch has the tag '{asked.tag}'; see 'letopis watch tags'")
     named = [*_own(context, asked.urls), *(str(entry.id) for entry in tagged)]
     return _rows(context, watches.check_now(list(dict.fromkeys(named))))
 
@@ -470,7 +470,7 @@ class TagWatches(Parameters):
     """Which watches, and their new tag."""
 
     urls: tuple[str, ...] = parameter(_URLS, named="url", argument=True, metavar="URL...")
-    tag: str | None = parameter("The new tag; without one they have none.", default=None, longest=LONGEST_TAG)
+    tag: str | None = parameter("The new tag; without it, watches lose theirs.", default=None, longest=LONGEST_TAG)
 
 
 @operation(
@@ -480,5 +480,5 @@ class TagWatches(Parameters):
     errors=(403, 404), examples=("letopis watch tag https://example.org/ --tag news",),
 )  # fmt: skip
 def watch_tag(context: Context, asked: TagWatches) -> Rows[WatchDetails]:
-    """Give watches another tag, or none; the defaults of the new one hold from now on."""
+    """Change the tag of watches, or remove it; the defaults of the new tag apply from now on."""
     return _rows(context, WatchList(context.archive).retag(_own(context, asked.urls), asked.tag or ""))

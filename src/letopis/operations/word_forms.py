@@ -27,7 +27,7 @@ class CompletionQuery(Parameters):
         "First letters of a word, at least two; accents do not matter.", named="q", attribute="q", argument=True,
         metavar="LETTERS", longest=80,
     )  # fmt: skip
-    limit: int = parameter("Most words.", default=10, at_least=1, at_most=100)
+    limit: int = parameter("Maximum number of words.", default=10, at_least=1, at_most=100)
 
     def __post_init__(self) -> None:
         """Half the archive begins with one letter."""
@@ -69,7 +69,7 @@ class SettledForm:
     "wordfigure", right=WRITE, step="wordfigure", element="word", about={"extension": str, "basicextension": str}
 )
 def settle_base_forms(context: Context, asked: BaseFormsCommand) -> Rows[SettledForm]:
-    """Give words with an ending the word without it as base form, where there is one; lists what was settled now."""
+    """Join words with an ending to the word without it as their base form; lists the words joined."""
     pairs = derive_base_forms(current_words(context), asked.extension, asked.basicextension)
     about = {"extension": asked.extension, "basicextension": asked.basicextension}
     return Rows([SettledForm(form, base) for form, base in pairs], about)
@@ -114,7 +114,7 @@ def _settled_words(context: Context, words: Iterable[str] | None = None) -> Iter
     examples=("letopis words list", "letopis words list --json"),
 )
 def list_words(context: Context, asked: AllWordsQuery) -> Rows[WordForm]:
-    """List the words whose base forms somebody settled or locked."""
+    """List the words whose base forms were set or locked by hand."""
     return Rows(list(_settled_words(context)))
 
 
@@ -131,7 +131,7 @@ def list_words(context: Context, asked: AllWordsQuery) -> Rows[WordForm]:
     examples=("letopis words lock Windows", "letopis words lock axes data"),
 )
 def lock_words(context: Context, asked: WordsCommand) -> Rows[WordForm]:
-    """Let words be found only as they are written: each is its own base form from now on."""
+    """Lock words: each is its own base form and is found only as written."""
     index = word_index(context.archive)
     return Rows(list(_settled_words(context, [lock_base_form(index, word) for word in asked.words])))
 
@@ -149,7 +149,7 @@ def lock_words(context: Context, asked: WordsCommand) -> Rows[WordForm]:
     examples=("letopis words release Windows",),
 )
 def release_words(context: Context, asked: WordsCommand) -> Rows[WordForm]:
-    """Forget locks and settled base forms of words; lists those that had any."""
+    """Release words that were locked or joined; lists those that were."""
     index = word_index(context.archive)
     before = {row.form: row for row in _settled_words(context)}
     released = [release_base_form(index, word) for word in asked.words]

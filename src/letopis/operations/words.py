@@ -85,7 +85,7 @@ def take_in_by_batches(context: Context) -> int:
 
 def _sites_parameter() -> tuple[str, ...]:
     sites: tuple[str, ...] = parameter(
-        "Only this host or the host of this URL; may be repeated.",
+        "Only this host or the host of this URL; can be repeated.",
         default=(), named="site", attribute="site", metavar="SITE", at_most=_MAX_FILTERS,
     )  # fmt: skip
     return sites
@@ -93,7 +93,7 @@ def _sites_parameter() -> tuple[str, ...]:
 
 def _languages_parameter() -> tuple[str, ...]:
     languages: tuple[str, ...] = parameter(
-        "Only pages in this language, such as en; may be repeated.",
+        "Only pages in this language, such as en; can be repeated.",
         default=(), named="lang", attribute="lang", metavar="CODE", at_most=_MAX_FILTERS,
     )  # fmt: skip
     return languages
@@ -109,15 +109,19 @@ class SearchQuery(Parameters):
     sites: tuple[str, ...] = _sites_parameter()
     project: str | None = parameter("Only pages of this project.", default=None, metavar="NAME", longest=64)
     blocks: tuple[str, ...] = parameter(
-        "Only in this kind of block: title, h1, paragraph, item, cell, link, alt ...; may be repeated.",
+        "Only in this kind of block: title, h1, paragraph, item, cell, link, alt ...; can be repeated.",
         default=(), named="block", attribute="block", metavar="KIND", at_most=_MAX_FILTERS,
     )  # fmt: skip
     languages: tuple[str, ...] = _languages_parameter()
     at: datetime | None = parameter(_AT, default=None, ends_day=True)
-    start: datetime | None = parameter("Whatever stood at this time or later.", default=None, named="from")
-    to: datetime | None = parameter("Whatever stood at this time or earlier.", default=None, ends_day=True)
-    limit: int = parameter("Most pages.", default=10, at_least=1, at_most=MAX_HITS)
-    offset: int = parameter("Pages to pass over.", default=0, at_least=0, at_most=MAX_OFFSET)
+    start: datetime | None = parameter(
+        "Only text that was on a page at this time or later.", default=None, named="from"
+    )
+    to: datetime | None = parameter(
+        "Only text that was on a page at this time or earlier.", default=None, ends_day=True
+    )
+    limit: int = parameter("Maximum number of pages.", default=10, at_least=1, at_most=MAX_HITS)
+    offset: int = parameter("Pages to skip.", default=0, at_least=0, at_most=MAX_OFFSET)
     facets: bool = parameter("Count sites, languages and types of the answer too.", default=False, doors=NOT_CLI)
     facets_alone: bool = parameter(
         "Count sites, languages and types of the answer instead.", default=False, flags=("--facets",), doors=CLI_ONLY
@@ -126,13 +130,13 @@ class SearchQuery(Parameters):
         f"By how well pages fit, by the date of the version, or by rank; of the {MAX_SORTED} that fit best.",
         default="relevance",
     )
-    collapse: bool = parameter("Let pages with nearly the same text stand under the first of them.", default=False)
-    explain: bool = parameter("Tell how each score comes about.", default=False)
+    collapse: bool = parameter("Collapse pages with nearly the same text under the first of them.", default=False)
+    explain: bool = parameter("Explain each score.", default=False)
     fresh: bool = parameter(
-        "Take in first what was recorded since; else 'behind' tells how many versions are not found yet.",
+        "Index new versions first; otherwise 'behind' counts the versions that are not searchable yet.",
         default=True, doors=NOT_CLI,
     )  # fmt: skip
-    rebuild: bool = parameter("Build the index anew first.", default=False, doors=CLI_ONLY)
+    rebuild: bool = parameter("Rebuild the index first.", default=False, doors=CLI_ONLY)
 
     def __post_init__(self) -> None:
         """A question that cannot be read is refused at once, in every door."""
@@ -283,11 +287,11 @@ class NearWordsQuery(Parameters):
     """Near which word, how near, and where."""
 
     word: str = parameter("One word, in any of its forms.", argument=True, attribute="of", longest=200)
-    distance: int = parameter("Words away at most.", default=5, attribute="between", at_least=1, at_most=100)
+    distance: int = parameter("Maximum distance in words.", default=5, attribute="between", at_least=1, at_most=100)
     sites: tuple[str, ...] = _sites_parameter()
     languages: tuple[str, ...] = _languages_parameter()
     at: datetime | None = parameter(_AT, default=None, ends_day=True)
-    limit: int = parameter("Most words.", default=50, at_least=1, at_most=MAX_NEAR)
+    limit: int = parameter("Maximum number of words.", default=50, at_least=1, at_most=MAX_NEAR)
 
     def __post_init__(self) -> None:
         """A place that cannot be read is refused at once."""
@@ -310,7 +314,7 @@ class NearWordsQuery(Parameters):
     examples=("letopis near katedra", "letopis near system --distance 3 --site example.org --at yesterday"),
 )
 def near(context: Context, asked: NearWordsQuery) -> Rows[NearbyWord]:
-    """List the words that stand near a word in one block, in base forms.
+    """List the words that occur near a word in one block, in base forms.
 
     The relevance of a word is the sum of 1 / distance over all places where both stand.
     """
@@ -323,7 +327,7 @@ def near(context: Context, asked: NearWordsQuery) -> Rows[NearbyWord]:
 class PhraseQuery(Parameters):
     """Which words together, and where."""
 
-    phrase: str = parameter("Words that stand together.", argument=True, longest=1000)
+    phrase: str = parameter("Consecutive words.", argument=True, longest=1000)
     sites: tuple[str, ...] = _sites_parameter()
 
 
@@ -347,7 +351,7 @@ def _shown_phrase(found: PhraseHistory) -> str:
     tool=True,
 )
 def when(context: Context, asked: PhraseQuery) -> Value[PhraseHistory]:
-    """Tell when a phrase first and last stood on any page, over all versions."""
+    """Find when a phrase first and last appeared on any page, over all versions."""
     _require_sites(context, asked.sites)
     return Value(phrase_history(current_words(context), asked.phrase, *asked.sites))
 
@@ -384,7 +388,7 @@ class ParagraphOrigin:
     ),
 )
 def origin(context: Context, asked: OriginQuery) -> Rows[ParagraphOrigin]:
-    """Tell for each long paragraph of a page where in the archive it first stood, and when.
+    """Find where and when each long paragraph of a page first appeared in the archive.
 
     Long are paragraphs of 50 characters and more; 'known' is the share of their length that stood on other pages
     before: 1 for a page that is made wholly of paragraphs of others.
@@ -450,7 +454,7 @@ class ChoiceCommand(Parameters):
 
 @operation("chosen", right=READ, route=("POST", "/search/chosen"), status=204)
 def note_choice(context: Context, asked: ChoiceCommand) -> Value[str]:
-    """Tell which answer was chosen; counted only where `search.learn` is on, and never by whom."""
+    """Record which result was chosen; only if `search.learn` is on, and never by whom."""
     url = parse_user_url(asked.url)
     record_choice(context.archive, url)
     return Value(url)

@@ -215,7 +215,7 @@ def pywb(request: Request) -> Response:
 def _formatted(parameters: CdxParameters, names: Sequence[str]) -> tuple[partial[Iterator[str]], str]:
     unknown = [name for name in names if name not in FIELD_INDEXES and name not in (*ELSEWHERE, *IN_FILE)]
     if unknown:
-        raise UsageError(f"there is no field '{unknown[0][:40]}'; the fields are {', '.join(FIELD_INDEXES)}")
+        raise UsageError(f"unknown field '{unknown[0][:40]}'; the fields are {', '.join(FIELD_INDEXES)}")
     output = parameters.get("output") or "cdxj"
     if output not in _OUTPUTS:
         raise UsageError(f"output must be one of {', '.join(_OUTPUTS)}")

@@ -36,7 +36,7 @@ IN_FILE = ("filename", "offset")
 def field_index(name: str) -> int:
     """The place of a field."""
     if name not in FIELD_INDEXES:
-        raise UsageError(f"there is no field '{name[:40]}'; the fields are {', '.join(FIELDS)}")
+        raise UsageError(f"unknown field '{name[:40]}'; the fields are {', '.join(FIELDS)}")
     return FIELD_INDEXES[name]
 
 

@@ -250,7 +250,7 @@ def parse_resume_key(text: str) -> tuple[str, int]:
         time, _, key = plain.partition(" ")
         return key, int(time)
     except (ValueError, binascii.Error):
-        raise UsageError("this resumeKey was not given out here; start without one") from None
+        raise UsageError("unknown resumeKey; start without one") from None
 
 
 def first_rows(batches: Iterator[list[CdxRow]], count: int) -> list[CdxRow]:

@@ -186,7 +186,7 @@ def configured_origin(setting: str) -> ReplayOrigin:
     name = parts.hostname or ""
     if parts.scheme not in ("http", "https") or "." not in name or parts.path not in ("", "/") or name[-1].isdigit():
         raise SettingError(
-            f"serve.replay_origin: '{setting}' is no origin; write a host of its own such as https://replay.example.org"
+            f"serve.replay_origin: '{setting}' is not an origin; write a host of its own such as https://replay.example.org"
             f", with a wildcard below it, or '{NO_ORIGIN}'"
         )
     return ReplayOrigin(parts.scheme, parts.netloc.lower())

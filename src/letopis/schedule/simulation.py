@@ -234,7 +234,7 @@ def simulate_world(
 def _refuse_unknown(policies: Sequence[str]) -> None:
     for name in policies:
         if name not in POLICIES:
-            raise UsageError(f"there is no policy '{name}'; choose from {', '.join(POLICIES)}")
+            raise UsageError(f"unknown policy '{name}'; choose from {', '.join(POLICIES)}")
 
 
 def _row(name: str, got: VisitMeasures, best: dict[str, VisitMeasures], allowed: float) -> SimulationRow:

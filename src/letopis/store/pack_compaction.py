@@ -352,7 +352,7 @@ class Compactor:
             return group
         group = quick_frames(bodies)
         if not frames_read_back(group, bodies):
-            raise Damaged("a frame just made reads differently; test the memory of this machine, then try again")
+            raise Damaged("a new frame reads back differently; test the memory of this machine, then try again")
         return group
 
     def _texts(self, site: bytes) -> list[SharedText]:

@@ -275,7 +275,7 @@ def host(url: str) -> str:
         rest = rest.rpartition("@")[2]
     named = rest.lower()
     if not named:
-        raise BadUrl(f"'{url[:200]}' names no host; write an address such as http://example.org/page")
+        raise BadUrl(f"'{url[:200]}' has no host; write an address such as http://example.org/page")
     return named
 
 

@@ -227,4 +227,4 @@ def _varlist_of(table: Mapping[str, Any]) -> VarList:
 def _check_keys(table: Mapping[str, Any], known: set[str], where: str) -> None:
     for key in table:
         if key not in known:
-            raise UsageError(f"'{key}' is no part of {where}; use {', '.join(sorted(known))}")
+            raise UsageError(f"'{key}' is not a part of {where}; use {', '.join(sorted(known))}")

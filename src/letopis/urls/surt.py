@@ -16,6 +16,7 @@ from letopis.lazy import socket
 from letopis.tuples import NamedTuple
 
 _SIMPLE = re.compile(r"https?://(?:www\d*\.)?([a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+)((?:/[a-z0-9_~-][a-z0-9_.~-]*)*)/?")
+_PLAIN = re.compile(r"(https?)://([a-z0-9.:-]+)((?:/[a-z0-9_~-][a-z0-9_.~-]*)*)/?")
 _SPLIT = re.compile(rb"(https?)://([^/?#]*)([^?#]*)(?:\?([^#]*))?", re.IGNORECASE | re.DOTALL)
 _HAS_SCHEME = re.compile(rb"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _REPEATED = re.compile(rb"(?:https?://)+(?=https?://)")
@@ -57,6 +58,10 @@ def surt(url: str) -> str:
     simple = _SIMPLE.fullmatch(url)
     if simple:
         return ",".join(reversed(simple[1].split("."))) + ")" + (simple[2] or "/")
+    plain = _PLAIN.fullmatch(url)
+    if plain:  # a host that is no plain name before a path that is its own key
+        host = _host_key(plain[1].encode(), plain[2].encode()).decode("ascii", "replace")
+        return f"{host}){plain[3] or '/'}"
     raw = url.encode("utf-8", "surrogatepass").strip()
     raw = raw.translate(None, b"\n\r\t")
     if not _HAS_SCHEME.match(raw):

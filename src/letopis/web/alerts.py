@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -28,6 +29,7 @@ from letopis.web.tables import TableColumn, TableQuestion, make_table, table_dow
 router = APIRouter(route_class=PageRoute)
 
 _MOST_ALERTS = 1000
+_RESULTS = re.compile(r"' has (\d+) new results?: ")
 ALERT_COLUMNS = (
     TableColumn("time", translatable("When"), "ago"),
     TableColumn("kind", translatable("What"), "custom"),
@@ -62,6 +64,12 @@ class AlertLine(NamedTuple):
         """Titles and addresses of what a saved search has found."""
         lines = self.alert.difference.splitlines() if self.alert.saved else []
         return [line.removeprefix("+").strip().rpartition(" ")[::2] for line in lines]
+
+    @property
+    def found_results(self) -> int:
+        """How many it has found; the alert keeps the first hundred."""
+        said = _RESULTS.search(self.alert.message)
+        return int(said[1]) if said else len(self.results)
 
 
 def alert_lines(found: Iterable[alerts.AlertDetails]) -> list[AlertLine]:

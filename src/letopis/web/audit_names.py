@@ -14,6 +14,7 @@ from letopis.operations.job_rows import requester_of
 from letopis.tuples import NamedTuple
 from letopis.web.languages import translatable, translate
 from letopis.web.pages import bare_url, url_in_path
+from letopis.web.run_steps import called_run
 
 AUDIT_NAMES = {
     "compacted": translatable("compacted"),
@@ -80,6 +81,10 @@ def audited_things(context: Context, action: str, subject: str) -> list[AuditedT
         return [_numbered(context, kind, int(word)) for word in words]
     if words and all(word.startswith(("http://", "https://")) for word in words):
         return [AuditedThing(bare_url(word), f"/url/{url_in_path(word)}") for word in words]
+    if action == "run started" and words:
+        kind, _, place = subject.partition(" ")
+        what = place.partition("://")[2].partition("/")[0] or place
+        return [AuditedThing(called_run(f"{kind} of {what}" if what else kind))]
     if action.startswith("setting ") and words:
         return [AuditedThing(subject, f"/settings?q={quote(words[0])}")]
     if action.startswith("project ") and len(words) == 1 and not action.endswith("removed"):
@@ -105,7 +110,7 @@ def _search_name(context: Context, number: int) -> str:
 
 
 def _run_name(context: Context, number: int) -> str:
-    return JobQueue(context.archive).show(number, requester_of(context)).name
+    return called_run(JobQueue(context.archive).show(number, requester_of(context)).name)
 
 
 _SAID_HERE = translatable("{thing}, no longer there")

@@ -246,7 +246,7 @@ def comparison(request: Request) -> Response:
     asked = page_address(archive, request.scope, "/compare/", ("from", "to", "view", "filter", "alert"))
     view = asked.own.get("view", "words")
     if view not in (*_FILLED, _FRAME):
-        raise UsageError(f"there is no view '{view[:40]}'; choose one of {', '.join(COMPARE_VIEWS)}")
+        raise UsageError(f"unknown view '{view[:40]}'; choose one of {', '.join(COMPARE_VIEWS)}")
     chosen = asked.own.get("filter", "") or _watch_of_alert(context, asked)
     pair, watch = _version_pair(context, asked, chosen_time(request)), _filtering_watch(context, asked.url, chosen)
     sides = _sides_of(context, pair, watch.filters if watch is not None and chosen else ())

@@ -56,10 +56,10 @@ def alert_words(sentence: str) -> str:
 
 
 REWORDED = {
-    "there is no job {number}; the list of jobs shows all": translatable("There is no run {number}."),
-    "there is no job '{number}'; the list shows all": translatable("There is no run {number}."),
+    "there is no job {number}; see the list of jobs": translatable("There is no run {number}."),
+    "there is no job '{number}'; see the list of runs": translatable("There is no run {number}."),
     "job {number} is gone; submit it again": translatable("Run {number} is gone; start it again."),
-    "job {number} has written no file '{name}'; the list of its files shows all": translatable(
+    "job {number} has written no file '{name}'; see the list of its files": translatable(
         "Run {number} has written no file {name}."
     ),
     "job {number} belongs to '{owner}'; only they or an owner may {what} it": translatable(
@@ -79,31 +79,29 @@ REWORDED = {
     "'{name}' has {most} jobs in the queue; wait, or cancel some (jobs.queued)": translatable(
         "{most} runs of {name} are waiting already, and no more may; let some end, or stop some."
     ),
-    "a run cannot be told to '{what}'; its page shows what can be done": translatable("A run has no such button."),
+    "unknown action '{what}' for a run; its page shows the actions": translatable("A run has no such button."),
     "a run of the kind '{kind}' needs a site; give a host or an address": translatable(
         "Name a site: its host or any address on it."
     ),
     "the job was stopped; what it had recorded stays": translatable("It was stopped; what it had recorded stays."),
-    "there is no watch {number}; the list of watches shows which there are": translatable(
-        "There is no watch {number}."
-    ),
+    "there is no watch {number}; see the list of watches": translatable("There is no watch {number}."),
     "the watch {number} of {url} belongs to '{owner}'; make one of your own under a name": translatable(
         "This watch belongs to {owner}; watch the page yourself to have one of your own."
     ),
-    "the watch {number} of {url} belongs to the administrators; make one of your own under a name": translatable(
+    "the watch {number} of {url} belongs to the owners; make one of your own under a name": translatable(
         "This watch belongs to the owners of the archive; watch the page yourself to have one of your own."
     ),
     "{url} has a watch named '{name}' already; choose another name": translatable(
         "This page has a watch named {name} already; choose another name."
     ),
     "choose at least one watch first": translatable("Choose at least one watch first."),
-    "these watches notify nobody; give them a target with 'letopis watch edit ID --notify TARGET'": translatable(
+    "these watches have no notification target; add one with 'letopis watch edit ID --notify TARGET'": translatable(
         "They notify nobody: write an address under Notify, and save."
     ),
-    "it notifies nobody; give it a target with 'letopis saved edit ID --notify TARGET'": translatable(
+    "it has no notification target; add one with 'letopis saved edit ID --notify TARGET'": translatable(
         "It notifies nobody: write an address under Notify, and save."
     ),
-    "only owners let a watch look into a private network; ask one of them": translatable(
+    "only owners may watch private addresses; ask an owner": translatable(
         "Only owners let a watch look into a private network; ask one of them."
     ),
     "there is no saved search {number}; the list of saved searches shows all": translatable(
@@ -135,6 +133,12 @@ REWORDED = {
     "the code is wrong; type the one that the app shows now, and compare the clocks": translatable(
         "The code is wrong. Type the one that the app shows now, and see that both clocks are right."
     ),
+    "'{text}' is not a time; {hint}": translatable("{text} is not a time: write 2026-03-01 or 2026-03-01T12:00."),
+    "'{text}' is not a timestamp; {hint}": translatable("{text} is not a time: write 2026-03-01 or 2026-03-01T12:00."),
+    "'{text}' is too early; {hint}": translatable("{text} is too early: write 2026-03-01 or 2026-03-01T12:00."),
+    "'{text}' is not a duration; {hint}": translatable("{text} is not a duration: write 10m, 1h or 7d."),
+    "'{text}' is too long; {hint}": translatable("{text} is too long: write at most a thousand years, such as 7d."),
+    "choose a date such as 2026-03-01": translatable("Choose a date such as 2026-03-01."),
     "{name} must be between {least} and {most}": translatable("{name} must be between {least} and {most}."),
     "{name} is set in the {place}; change it there": translatable(
         "{name} is set in the {place} and not here; change it there."
@@ -142,7 +146,15 @@ REWORDED = {
     "{url} is a private address; the owner can allow them with fetch.private": translatable(
         "{url} is an address of a private network. Owners can allow those in Settings: fetch.private."
     ),
-    "no page of {site} is known here; crawl it first": translatable("No page of {site} is known here; crawl it first."),
+    "no page of {site} is in the archive; crawl it first": translatable(
+        "No page of {site} is in the archive; crawl it first."
+    ),
+    "none of the pages could be fetched ({kinds}); the log says what became of each": translatable(
+        "None of the pages could be fetched."
+    ),
+    "nothing was taken from {source}; give a file that holds captures, or say which kind it is": translatable(
+        "Nothing was taken from {source}: give a file that holds captures, such as WARC, WACZ or HAR."
+    ),
     "this archive is a clone of {origin} and takes in only what a pull brings": translatable(
         "This archive is a clone of {origin} and records nothing of its own."
     ),

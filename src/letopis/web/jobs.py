@@ -71,9 +71,9 @@ RUN_COLUMNS = (
     TableColumn("state", translatable("State"), "custom"),
     TableColumn("package", translatable("Package"), "custom", hidden=True),
     TableColumn("priority", translatable("Priority"), "number", hidden=True),
-    TableColumn("owner", translatable("Submitted by")),
+    TableColumn("owner", translatable("Submitted by"), aside=True),
     TableColumn("submitted", translatable("Submitted"), "ago"),
-    TableColumn("took", translatable("Took"), "custom"),
+    TableColumn("took", translatable("Took"), "custom", aside=True),
     TableColumn("message", translatable("Message"), hidden=True),
     TableColumn("actions", translatable("Actions"), "actions"),
 )
@@ -312,7 +312,7 @@ async def forget(request: Request) -> Response:
 
 
 @router.get("/jobs/{number}")
-def show(request: Request, number: str, xslt: str = "") -> Response:
+def show(request: Request, number: str, xslt: str = "", stopping: str = "") -> Response:
     """One job: how far it is, its result as a stylesheet shows it, its log, its text."""
     context, wanted = context_of(request), operations.JobNumber(id=_number(number))
     found = operations.show_job(context, operations.ShowQuery(id=wanted.id))
@@ -330,7 +330,7 @@ def show(request: Request, number: str, xslt: str = "") -> Response:
     place = _site(text)
     return first_download(tables) or render_page(
         request, "job.html", line=_line(context, job), behind=_behind(context, job), failure=failure_words(job),
-        query=text,
+        query=text, stopping=bool(stopping) and job.state == "running",
         result=_cut(result) if result is not None else "", styles=styles, style=xslt if xslt in styles else "",
         log=_cut(log), text=_cut(operations.job_query(context, wanted)), results=results, site=place,
         called=VALUE_NAMES, known=bool(place) and knows_site(context.archive, place), outcomes=_counted(looks),
@@ -385,7 +385,7 @@ def _behind(context: Context, job: Job) -> QueuedBehind | None:
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise NotFound(f"there is no job '{text[:40]}'; the list shows all")
+        raise NotFound(f"there is no job '{text[:40]}'; see the list of runs")
     return int(text)
 
 
@@ -412,8 +412,12 @@ async def change(request: Request, number: str, what: str) -> Response:
         command = operations.RefreshCommand(what=wanted)
         return _to_job(await run_in_threadpool(lambda: operations.refresh_job(context_of(request), command)))
     if what not in _CHANGES:
-        raise NotFound(f"a run cannot be told to '{what[:40]}'; its page shows what can be done")
+        raise NotFound(f"unknown action '{what[:40]}' for a run; its page shows the actions")
     answer = await run_in_threadpool(lambda: _CHANGES[what](context_of(request), wanted))
+    rows = list(answer)
     for fault in answer.faults:
         raise fault
-    return RedirectResponse("/jobs" if what == "delete" else f"/jobs/{number}", 303)
+    stopping = what != "resume" and any(getattr(row, "state", "") == "running" for row in rows)
+    return RedirectResponse(
+        "/jobs" if what == "delete" else f"/jobs/{number}" + ("?stopping=1" if stopping else ""), 303
+    )

@@ -55,7 +55,7 @@ def _po_entries(path: Path) -> Iterator[dict[str, str]]:
             continue
         found = _LINE.fullmatch(text)
         if found is None or not (found[1] or part):
-            raise Damaged(f"line {number} of {path.name} is no line of a PO file; install Letopis again")
+            raise Damaged(f"line {number} of {path.name} is not an entry of a PO file; install Letopis again")
         if found[1] == "msgid" and entry:
             yield entry
             entry = {}

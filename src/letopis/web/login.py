@@ -73,7 +73,7 @@ class HashingPool:
     async def run(self, work: Callable[[], T]) -> T:
         """The work in its turn; Busy, at once, when too many wait already."""
         if self._begun >= self._most:
-            raise Busy("too many people sign in at this moment; try again in a few seconds")
+            raise Busy("too many sign-ins at the moment; try again in a few seconds")
         self._begun += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, work)
@@ -306,7 +306,7 @@ _LANGUAGE_LIFETIME = 365 * 86_400
 def choose(request: Request, code: str, back: str = "/") -> Response:
     """Sets the cookie and leads back to where the reader was."""
     if code not in LANGUAGES:
-        raise NotFound(f"there are no texts in '{code[:20]}'; choose one of {', '.join(LANGUAGES)}")
+        raise NotFound(f"unknown language '{code[:20]}'; choose one of {', '.join(LANGUAGES)}")
     answer = RedirectResponse(local_path(back), 303)
     secure = request.scope["scheme"] == "https"
     answer.set_cookie(

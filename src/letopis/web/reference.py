@@ -206,7 +206,8 @@ def _with_routes() -> list[Operation[Any, Any]]:
 
 
 def _family(operation: Operation[Any, Any]) -> str:
-    return str(operation.run.__module__.rpartition(".")[2]).replace("_", " ")
+    module = operation.run.__module__.rpartition(".")[2].replace("_", " ")
+    return "saved searches" if module == "saved looks" else module
 
 
 @router.get("/docs")
@@ -233,7 +234,7 @@ def reference_page(request: Request, name: str) -> Response:
     """One operation, and a form that asks it with the rights of whoever reads."""
     operation = next((one for one in _with_routes() if one.name == name), None)
     if operation is None or operation.route is None:
-        raise NotFound(f"there is no operation '{name[:70]}'; see the list of operations")
+        raise NotFound(f"unknown operation '{name[:70]}'; see the list of operations")
     parameters = _reference_parameters(operation)
     who = principal_of(request)
     public = request.app.state.archive.settings.serve.public

@@ -89,14 +89,19 @@ _WHOLE_TITLES = {
 }
 _OWN_NAME = re.compile(rf"({'|'.join(_TITLES)}) of (\S.*)|({'|'.join(_WHOLE_TITLES)})")
 _STEP_BEFORE = re.compile(r"^step (\d+), <(\w+)>: ")
-_FOR_OTHERS = re.compile(r"(?: \([a-z0-9 ,-]+\); the log says what became of each|; [^;]*'letopis [^']*'[^;]*)$")
+_FOR_OTHERS = re.compile(r"; [^;]*'letopis [^']*'[^;]*$")
 
 
 def run_title(job: Job) -> str:
     """What a run does, for people: the name that somebody gave it, or the words for what a form started."""
-    found = _OWN_NAME.fullmatch(job.name)
+    return called_run(job.name) or translate(_NUMBERED, number=job.id)
+
+
+def called_run(name: str) -> str:
+    """The name of a run in the words of its form, if one has made it."""
+    found = _OWN_NAME.fullmatch(name)
     if found is None:
-        return job.name or translate(_NUMBERED, number=job.id)
+        return name
     return translate(_TITLES[found[1]], what=found[2]) if found[1] else translate(_WHOLE_TITLES[found[3]])
 
 
@@ -104,7 +109,7 @@ _NUMBERED = translatable("Run {number}")
 
 
 def failure_words(job: Job) -> str:
-    """Why a run failed, without what a page says otherwise: names of elements, commands, counts of errors by kind."""
+    """Why a run failed, without what a page says otherwise: names of elements, and commands."""
     return _FOR_OTHERS.sub("", _STEP_BEFORE.sub("", job.message))
 
 

@@ -50,14 +50,10 @@ def save_page(request: Request, archive: ArchiveDep, url: str = "", text: str = 
     """The page that was shared and what can be done with it; without one, a form and the bookmarklet."""
     address = shared_address(url, text)
     return render_page(
-        request,
-        "save.html",
-        url=address,
-        typed=address or url or text,
-        refused=bool(url or text) and not address,
+        request, "save.html", url=address, typed=address or url or text, refused=bool(url or text) and not address,
         known=bool(address) and is_checked(archive, address),
         bookmarklet=_BOOKMARKLET.format(origin=origin_of(request.scope)),
-    )
+    )  # fmt: skip
 
 
 moved_router = APIRouter()
@@ -105,7 +101,7 @@ async def fetch_missing(request: Request) -> Response:
 def _fetched(request: Request, fields: dict[str, list[str]]) -> Response:
     urls, context = _addresses(fields.get("url", [])), context_of(request)
     if not urls:
-        raise UsageError("nothing was named that could be fetched")
+        raise UsageError("no address to fetch was given")
     answer = check(context, bind(CheckCommand, {"url": urls, "as": "", "now": True}, context.moment(), door="http"))
     found = list(answer)
     if all(one.outcome is Outcome.REFUSED for one in found):

@@ -212,7 +212,7 @@ def site(
 ) -> Response:
     """One view of a site; `at` is the date it is seen from, `since` the one it is compared with."""
     if view not in SITE_VIEWS:
-        raise UsageError(f"there is no view '{view[:40]}'; choose one of {', '.join(SITE_VIEWS)}")
+        raise UsageError(f"unknown view '{view[:40]}'; choose one of {', '.join(SITE_VIEWS)}")
     return _answer(request, name, SiteQuery(view, at, since, page, kind))
 
 

@@ -176,7 +176,7 @@ def test_a_clone_records_nothing_until_it_is_detached(replica: Replica) -> None:
         assert own.get("http://mine.example/").body == b"mine"
         assert own.get(PAGE, version=0).body == HTML % 1
         assert list(own.verify()) == []
-    with pytest.raises(NotFound, match="no clone"):
+    with pytest.raises(NotFound, match="not a clone"):
         pull(replica.copy, PullOptions(), replica.settings)
 
 

@@ -97,10 +97,10 @@ def test_links_that_rules_ignore_are_not_listed(archive: Archive) -> None:
 @pytest.mark.parametrize("operation", [site_map, broken, rank, links])
 def test_an_unknown_site_is_the_same_answer_to_every_question(archive: Archive, operation: Any) -> None:
     name = "url" if operation is links else "site"
-    with pytest.raises(NotFound, match=r"no page of nosuch\.example is known here"):
+    with pytest.raises(NotFound, match=r"no page of nosuch\.example is in the archive"):
         ask(archive, operation, **{name: "nosuch.example"})
 
 
 def test_an_unknown_word_is_told(archive: Archive) -> None:
-    with pytest.raises(NotFound, match="no page that is known here has the word 'zebra'"):
+    with pytest.raises(NotFound, match="no archived page has the word 'zebra'"):
         ask(archive, near, word="zebra")

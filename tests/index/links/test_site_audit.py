@@ -47,7 +47,7 @@ def audited(tmp_path: Path) -> dict[str, AuditedPage]:
         assert found.about["issues"]["title-duplicate"] == 2
         some = site_audit(Context(archive, rights=READ), SiteAuditQuery(site="example.org", issue="title-missing"))
         assert [row.url for row in some] == [f"{SITE}/bare"]
-        with pytest.raises(UsageError, match="is no issue"):
+        with pytest.raises(UsageError, match="is not an issue"):
             site_audit(Context(archive, rights=READ), SiteAuditQuery(site="example.org", issue="ugly"))
     return rows
 

@@ -136,7 +136,7 @@ def test_a_site_that_nobody_knows_is_not_found(archive: Archive, words: str) -> 
     assert http(archive, f"/api/v1/{name}", query).status == 404
     step = {"near": "wordprefix"}.get(name, name)
     text = "x" if "x" in rest else ""
-    with pytest.raises(NotFound, match=r"no page of nowhere\.example is known here; crawl it first"):
+    with pytest.raises(NotFound, match=r"no page of nowhere\.example is in the archive; crawl it first"):
         job(archive, f'<{step} site="nowhere.example">{text}</{step}>')
 
 
@@ -170,11 +170,11 @@ def test_every_door_has_the_same_limits(archive: Archive, name: str, most: int, 
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ({"q": "x", "lang": "english"}, "'english' is no code of a language"),
-        ({"q": "x", "block": "shoe"}, "'shoe' is no kind of block"),
+        ({"q": "x", "lang": "english"}, "'english' is not a language code"),
+        ({"q": "x", "block": "shoe"}, "'shoe' is not a kind of block"),
         ({"q": 'a "b'}, "a quotation mark is missing"),
         ({"q": "x", "at": "2026-01-01", "from": "2026-01-01"}, "exclude each other"),
-        ({"q": ""}, "nothing is asked for"),
+        ({"q": ""}, "the query is empty"),
         ({"q": "x", "offset": "10001"}, "offset"),
     ],
 )

@@ -207,5 +207,5 @@ def test_a_schema_of_a_package_reads_no_other_file(tmp_path: Path, secret: Path)
 
 
 def test_an_unknown_stylesheet_is_named_with_the_known_ones() -> None:
-    with pytest.raises(UsageError, match=r"there is no stylesheet '\.\./x'; known are map-page"):
+    with pytest.raises(UsageError, match=r"unknown stylesheet '\.\./x'; choose one of map-page"):
         transform_result(b"<result/>", "../x")

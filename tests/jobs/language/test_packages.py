@@ -114,7 +114,7 @@ def test_packages_lie_in_the_archive_unless_a_setting_says_otherwise(tmp_path: P
         ({"query.xsl": "GOOD", "package.toml": "colour = 'red'"}, "'colour' in .* has no meaning"),
         ({"query.xsl": "GOOD", "package.toml": "query = '../query.xsl'"}, "must be the plain name of a file"),
         ({"query.xsl": "GOOD", "package.toml": "result = 'absent.xsl'"}, "is named in package.toml and is not there"),
-        ({"query.xsl": "WRONG"}, "what query.xsl of package 'mine' made, line 2: <dance> is no step"),
+        ({"query.xsl": "WRONG"}, "what query.xsl of package 'mine' made, line 2: <dance> is not a step"),
     ],
 )
 def test_a_package_that_cannot_be_used_says_why(files: dict[str, str], told: str, tmp_path: Path) -> None:
@@ -134,13 +134,13 @@ def sheet(steps: str) -> str:
 
 
 def test_unknown_doubled_and_misnamed_packages_are_told(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="there is no package 'nowhere'; known are downloader"):
+    with pytest.raises(NotFound, match="unknown package 'nowhere'; choose one of downloader"):
         parse_job_file(b'<query package="nowhere"><x/></query>', with_packages(tmp_path))
     shutil.copytree(news_folder(tmp_path / "first"), tmp_path / "second" / "sengine")
     with pytest.raises(UsageError, match="there are two packages 'sengine'"):
         packages(with_packages(tmp_path / "second"))
     (tmp_path / "third" / "My Package").mkdir(parents=True)
-    with pytest.raises(UsageError, match="'My Package' is no name of a package"):
+    with pytest.raises(UsageError, match="'My Package' is not a package name"):
         packages(with_packages(tmp_path / "third"))
 
 
@@ -171,11 +171,11 @@ def test_the_stylesheet_of_a_result_is_the_querys_own_else_its_packages(tmp_path
     assert chosen("package='news'") == (folder / "result.xsl").read_bytes()
     assert chosen("package='news' xslt='other.xsl'") == (folder / "other.xsl").read_bytes()
     assert chosen("package='news' xslt='text'") == "text"
-    with pytest.raises(UsageError, match="xslt of <query>: there is no stylesheet 'absent'"):
+    with pytest.raises(UsageError, match="xslt of <query>: unknown stylesheet 'absent'"):
         chosen("package='news' xslt='absent'")
     (folder / "other.xsl").unlink()
     query = parse_job_file(b"<query package='news' xslt='other.xsl'><news site='x.example'/></query>")
-    with pytest.raises(UsageError, match=r"there is no stylesheet 'other\.xsl' in package 'news'"):
+    with pytest.raises(UsageError, match=r"unknown stylesheet 'other\.xsl' in package 'news'"):
         stylesheet_of(query.package, query.xml, settings)
     assert stylesheet_of("downloader", b"<query><cleaner/></query>", settings) is None
 

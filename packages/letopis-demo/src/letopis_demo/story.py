@@ -147,7 +147,12 @@ class _Telling:
         old, new = (_PRICE_TEXT.search(html) for html in (before, shown.html))
         if shown.url == WATCHED[0] and old and new and old[1] != new[1]:
             lines = f"--- before\n+++ after\n@@ -1 +1 @@\n-{old[1]}\n+{new[1]}\n"
-            facts: dict[str, object] = {"tag": TAG, "name": _PRICE, "score": change.score, "reason": "the chosen part is different"}
+            facts: dict[str, object] = {
+                "tag": TAG,
+                "name": _PRICE,
+                "score": change.score,
+                "reason": "the chosen part is different",
+            }
             facts |= {"version": self._versions[shown.url], "difference": lines}
             message = f"{shown.url} has changed: 1 line added, 1 removed"
             self._alerts.append(((shown.url, _PRICE), "changed", moment, message, facts))

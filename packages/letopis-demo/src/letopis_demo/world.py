@@ -237,7 +237,7 @@ class World:
     def _host(self, host: str) -> int:
         number = self._numbers.get(host)
         if number is None:
-            raise UnknownUrl(f"'{host}' is no host of this world; `hosts` lists them")
+            raise UnknownUrl(f"'{host}' is not a host of this world; see `hosts`")
         return number
 
     def _split(self, url: str) -> tuple[str, str]:
@@ -249,5 +249,5 @@ class World:
         host = self._host(authority)
         found = page_at(kind_of(host), address)
         if found is None or found[0] >= self.shape.pages:
-            raise UnknownUrl(f"'{url}' is no page of this world; `urls` lists them")
+            raise UnknownUrl(f"'{url}' is not a page of this world; see `urls`")
         return plan_of(self.shape, mirrored_host(host), found[0]), found[1]

@@ -178,5 +178,5 @@ def _json(folder: SourceFolder, path: str) -> dict[str, Any]:
     try:
         found = parse_json(folder.read(path, _MOST_JSON) or b"{}")
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{folder.root / path} is no JSON that can be read ({error}); correct it") from None
+        raise UsageError(f"{folder.root / path} is not valid JSON ({error}); correct it") from None
     return found if isinstance(found, dict) else {}

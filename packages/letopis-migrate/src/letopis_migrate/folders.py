@@ -193,7 +193,7 @@ def dated_captures(root: Path, hints: SourceHints, report: ImportReport) -> Iter
     listed = _listed(root, hints, report)
     if not hints.url and not listed:
         raise UsageError(
-            f"{root} does not tell addresses; give --url, or a {URL_LIST} with a file or folder and its address a line"
+            f"{root} does not contain addresses; give --url, or a {URL_LIST} that lists files or folders with addresses"
         )
     for path in folder.files(skip=frozenset((".git",))):
         if path == URL_LIST:

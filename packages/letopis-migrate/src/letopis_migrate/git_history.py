@@ -49,7 +49,7 @@ def is_repository(folder: Path) -> bool:
 def git_captures(folder: Path, hints: SourceHints, report: ImportReport) -> Iterator[ImportedCapture]:
     """Every version of every file, oldest first; a removed file is a page that was gone."""
     if not hints.url:
-        raise UsageError(f"{folder} does not tell addresses; give --url https://.../ of the folder that it holds")
+        raise UsageError(f"{folder} does not contain addresses; give --url https://.../ of the folder that it holds")
     with _running(folder, [*_LOG, *hints.paths]) as (_, log), _running(folder, ["cat-file", "--batch"]) as blobs:
         for touch in _touches(log):
             capture = _capture(touch, hints, blobs, report)

@@ -190,7 +190,7 @@ def _from_zip(
                 if capture is not None:
                     yield capture
     except zipfile.BadZipFile as error:
-        raise Damaged(f"{file} is no sound ZIP file ({error}); remove it to import the pages alone") from None
+        raise Damaged(f"{file} is not a valid ZIP file ({error}); remove it to import the pages alone") from None
 
 
 def _member(

@@ -58,7 +58,7 @@ class FolderReader:
 
     def _folder(self, source: Path) -> Path:
         if not source.is_dir():
-            raise UsageError(f"{source} is no folder; give the one that {self.kind} wrote")
+            raise UsageError(f"{source} is not a folder; give the one that {self.kind} wrote")
         return source
 
 

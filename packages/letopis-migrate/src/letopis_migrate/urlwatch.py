@@ -44,7 +44,7 @@ def yaml_documents(file: Path) -> list[Any]:
     try:
         return list(yaml.load_all(read_whole(file, _MOST_LIST), Loader=_PlainLoader))
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise UsageError(f"{file} is no list of jobs ({' '.join(str(error).split())}); correct it") from None
+        raise UsageError(f"{file} is not a list of jobs ({' '.join(str(error).split())}); correct it") from None
 
 
 _MAGIC = b"SQLite format 3\x00"
@@ -197,5 +197,5 @@ def _jobs(file: Path, hints: SourceHints) -> list[dict[str, Any]]:
     if found is None:
         if hints.url:
             return []
-        raise UsageError(f"{file} does not tell addresses; name the urls.yaml of urlwatch with --urls")
+        raise UsageError(f"{file} does not contain addresses; name the urls.yaml of urlwatch with --urls")
     return [job for job in yaml_documents(found) if isinstance(job, dict)][:MOST_WATCHES]

@@ -35,7 +35,7 @@ def distill_watches(file: Path) -> Iterator[ImportedWatch]:
     """The monitors of an export; the first tag counts."""
     rows = _object(read_json(file)).get("data")
     if not isinstance(rows, list):
-        raise UsageError(f"{file} is no export of Distill: it has no list of monitors; export it again")
+        raise UsageError(f"{file} is not an export of Distill: it has no list of monitors; export it again")
     for row in islice((row for row in rows if isinstance(row, dict)), MOST_WATCHES):
         filters, left_out = _selectors(_embedded(row.get("config")))
         schedule = _object(_embedded(row.get("schedule")).get("params"))
@@ -95,7 +95,7 @@ def _jobs(file: Path) -> Iterator[dict[str, Any]]:
             for row in csv.reader(io.StringIO(data.decode("utf-8-sig", "replace").partition("\n")[2])):
                 yield {name: row[place] for name, place in columns.items() if place < len(row)}
         except csv.Error as error:
-            raise UsageError(f"{file} is no CSV that can be read ({error}); export it again") from None
+            raise UsageError(f"{file} is not valid CSV ({error}); export it again") from None
         return
     found = read_json(file)
     rows = found.get("jobs") if isinstance(found, dict) else found

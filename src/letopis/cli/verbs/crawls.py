@@ -66,21 +66,21 @@ _MAX_FAILURE_KINDS = 4
 )
 @click.option("--include", multiple=True, metavar="REGEX", help="Only addresses that match.")
 @click.option("--exclude", multiple=True, metavar="REGEX", help="Never addresses that match.")
-@click.option("--depth", type=click.IntRange(min=0), help="Most links away from a seed.")
-@click.option("--rules", metavar="XML", help="Rules of addresses, as the <urltransform> element of a job.")
-@click.option("--limit", type=click.IntRange(min=1), help="Most pages to fetch; ends too when nothing is due.")
-@click.option("--max-bytes", metavar="SIZE", help="Most bytes to fetch (500MiB); ends too when nothing is due.")
-@click.option("--max-time", metavar="TIME", help="Longest that it runs (6h).")
-@click.option("--delay", metavar="TIME", help="Least time between two fetches from a host (2s, 500ms).")
+@click.option("--depth", type=click.IntRange(min=0), help="Follow at most N links from a seed.")
+@click.option("--rules", metavar="XML", help="URL rules, as the <urltransform> element of a job.")
+@click.option("--limit", type=click.IntRange(min=1), help="Fetch at most N pages; also ends when nothing is due.")
+@click.option("--max-bytes", metavar="SIZE", help="Fetch at most this much (500MiB); also ends when nothing is due.")
+@click.option("--max-time", metavar="TIME", help="Stop after this time (6h).")
+@click.option("--delay", metavar="TIME", help="Minimum time between two fetches from a host (2s, 500ms).")
 @click.option("--revisit", type=click.Choice(["uniform", "adaptive", "optimal"]), help="When pages are visited again.")
 @click.option("--budget", type=float, metavar="RATE", help="Visits a second for the optimal policy.")
-@click.option("--new-share", type=click.FloatRange(0, 1), help="Share of fetches kept for never-seen pages.")
+@click.option("--new-share", type=click.FloatRange(0, 1), help="Share of fetches reserved for new pages.")
 @click.option(
     "--order",
     type=click.Choice(["breadth", "rank"]),
     help="Which new pages come first: near ones, or much-linked ones.",
 )
-@click.option("--max-hosts", type=click.IntRange(min=1), help="Most hosts to touch.")
+@click.option("--max-hosts", type=click.IntRange(min=1), help="Fetch from at most N hosts.")
 @click.option(
     "--agents", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes that share the hosts."
 )
@@ -201,8 +201,6 @@ def _print_figures(cli: CliContext, figures: CrawlStats) -> None:
         sentence += f"; {sum(figures.not_asked.values())} not asked{_kinds(figures.not_asked)}"
     cli.output.row(figures.row(), sentence)
     if not figures.fetched and figures.not_asked:
-        cli.output.remark("nothing that was due was asked for; 'letopis history URL' says why")
+        cli.output.remark("no due page was fetched; see 'letopis history URL'")
     elif not figures.fetched:
-        cli.output.remark(
-            "nothing was due; --revisit-now asks at once, and 'letopis why URL' tells when a page is next"
-        )
+        cli.output.remark("nothing was due; fetch now with --revisit-now, or see 'letopis why URL'")

@@ -101,7 +101,7 @@ def mcp_verb(cli: CliContext, over_http: bool, write: bool, host: str | None, po
     serve.public is false. 'letopis serve' answers at /mcp too.
     """
     if write and over_http:
-        raise UsageError("the rights of whoever comes by HTTP are those of their token; leave out --write")
+        raise UsageError("over HTTP the token decides about rights; leave out --write")
     require_mcp()
     cli.set("serve.host", host)
     cli.set("serve.port", port)

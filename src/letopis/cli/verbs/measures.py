@@ -65,7 +65,7 @@ def patch_verb(cli: CliContext, old: Path, delta: Path, target: Path | None) -> 
     type=click.Choice(["json", "xml", "markdown", "text"]),
     default="json",
     show_default=True,
-    help="How to show it.",
+    help="Output format.",
 )
 @click.option("--content-type", default="", help="Type of a file, where its bytes do not tell.")
 @click.option("--offline", is_flag=True, help="Never check first.")
@@ -204,7 +204,7 @@ def _coefficients(text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",") if part.strip()]
     except ValueError:
-        raise UsageError(f"'{text}' is no list of coefficients; write 0.1,0.2,0.4") from None
+        raise UsageError(f"'{text}' is not a list of coefficients; write 0.1,0.2,0.4") from None
 
 
 def _rounded_row(row: Any) -> dict[str, object]:
@@ -245,7 +245,7 @@ def bench_verb(cli: CliContext, name: str, corpus: Path | None) -> int:
     known = bench_scripts()
     if name != "all" and name not in known:
         listed = ", ".join(known) or "none here: benchmarks come with the source tree"
-        raise NotFound(f"there is no benchmark '{name}'; there are {listed}")
+        raise NotFound(f"unknown benchmark '{name}'; there are {listed}")
     if corpus is not None and not corpus.exists():
         raise NotFound(f"there is no corpus {corpus}; give a folder of pages")
     words = [*(["--corpus", str(corpus)] if corpus else []), *(["--json"] if cli.as_json else [])]
@@ -261,7 +261,7 @@ def bench_verb(cli: CliContext, name: str, corpus: Path | None) -> int:
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion_verb(cli: CliContext, shell: str) -> None:
-    """Print what completes verbs, options and their values in a shell; what is printed asks letopis itself."""
+    """Print a script that completes verbs, options and values in a shell, by calling letopis."""
     made = get_completion_class(shell)
     assert made is not None, "click knows these shells"
     program = click.get_current_context().find_root().command

@@ -70,13 +70,13 @@ class CloneState:
 
 
 def read_state(folder: CloneFolder) -> CloneState:
-    """The marker; `NotFound` when the folder is no clone."""
+    """The marker; `NotFound` when the folder is not a clone."""
     try:
         fields = json.loads(folder.marker.read_bytes())
         return CloneState(str(fields["origin"]), CloneSelection(**fields["selection"]), bool(fields["signed"]))
     except FileNotFoundError:
         raise NotFound(
-            f"{folder.archive} is no clone",
+            f"{folder.archive} is not a clone",
             Remedy(f"clone URL {folder.archive}", "letopis.exchange.replica.clone()", "make one with"),
         ) from None
     except (ValueError, KeyError, TypeError, OverflowError):

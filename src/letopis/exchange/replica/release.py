@@ -104,7 +104,7 @@ def parse_archive_release(data: bytes) -> ArchiveRelease:
     try:
         return _parsed(json.loads(data))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
-        raise Damaged("this is no release of an archive; check the address or publish again") from None
+        raise Damaged("this is not a release of an archive; check the address or publish again") from None
 
 
 def _parsed(fields: dict[str, Any]) -> ArchiveRelease:
