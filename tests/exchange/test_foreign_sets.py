@@ -113,6 +113,25 @@ def test_ids_and_a_list_of_pages_are_enough(tmp_path: Path) -> None:
         assert import_sources(archive, [tmp_path / "x.wacz"]).sets == 0
 
 
+def test_texts_of_a_list_of_pages_are_held_in_bounds_and_damage_of_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_looks, "MOST_BYTES", 5)
+    lines = [json.dumps({"id": url, "url": url, "ts": at(1), "text": "four"}).encode() for url in (PAGE, STYLE)]
+    records = (answer(url, second, page) for page in (PAGE, STYLE) for url, second in ((page, 1), (SHARED, 2)))
+    with zipfile.ZipFile(tmp_path / "x.wacz", "w") as package:
+        package.writestr("archive/x.warc", b"".join(records))
+        package.writestr("pages/pages.jsonl", b"\n".join(lines))
+        package.writestr("pages/more.jsonl", b"damaged here")
+    damaged = (tmp_path / "x.wacz").read_bytes().replace(b"damaged here", b"damaged HERE", 1)
+    (tmp_path / "x.wacz").write_bytes(damaged)
+    with Archive(tmp_path / "a") as archive:
+        report = import_sources(archive, [tmp_path / "x.wacz"])
+        assert report.refused["more texts of pages than an import holds"] == 1
+        assert any("it is damaged" in reason for reason in report.refused)
+        assert [archive.sets.of(url)[0].has_text for url in (PAGE, STYLE)] == [True, False]
+
+
 def test_without_a_list_the_first_record_of_an_id_is_the_page(tmp_path: Path) -> None:
     with Archive(tmp_path / "a") as archive:
         brought(archive, tmp_path, answer(STYLE, 2, "p1"), answer(PAGE, 1, "p1"))

@@ -109,6 +109,7 @@ class PageLooks:
         self._done: OrderedDict[str, None] = OrderedDict()
         self._held = 0
         self._bytes = 0
+        self._texts = 0
 
     @property
     def full(self) -> bool:
@@ -128,13 +129,18 @@ class PageLooks:
             look.url = look.url or fact.page
             self._add_member(look, (url, time), refuse)
 
-    def name_page(self, ident: str, url: str, time: int | None, text: str) -> None:
+    def name_page(self, ident: str, url: str, time: int | None, text: str, refuse: _Refuse) -> None:
         """What a list of pages says of a look of which records came; others are no looks at whole pages."""
         look = self.open.get(ident)
         if look is not None and not look.named and url:
             look.url, look.time, look.named, look.answered = url, time, True, True
-        if look is not None and look.url == url:
-            look.text = look.text or text
+        if look is None or look.url != url or look.text:
+            return
+        if self._texts + len(text) > MOST_BYTES:
+            refuse("more texts of pages than an import holds", url)
+            return
+        look.text = text
+        self._texts += len(text)
 
     def taken_out(self, *, everything: bool) -> Iterator[PageLook]:
         """Looks of others, each once: all of them, or the older half of them."""
@@ -142,6 +148,7 @@ class PageLooks:
         while len(self.open) > most:
             ident, look = self.open.popitem(last=False)
             self._held -= len(look.members) + len(look.listed)
+            self._texts -= len(look.text)
             self._done[ident] = None
             if len(self._done) > MOST_LOOKS * 10:
                 self._done.popitem(last=False)

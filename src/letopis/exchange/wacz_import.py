@@ -110,8 +110,8 @@ def _take_pages(package: zipfile.ZipFile, name: str, where: str, report: ImportR
                 said = _object(line)
                 ident, url, time = said.get("id"), said.get("url"), said.get("ts")
                 if isinstance(ident, str) and isinstance(url, str) and ident != page_id(url, str(time)):
-                    text = said.get("text")
-                    report.looks.name_page(ident, web_url(url), page_time(time), text if isinstance(text, str) else "")
+                    text = str(said.get("text") or "")
+                    report.looks.name_page(ident, web_url(url), page_time(time), text, report.refuse)
     except _BROKEN as error:
         report.refuse(f"it is damaged ({error}); what could be read came in", where)
 
