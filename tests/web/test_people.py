@@ -84,6 +84,10 @@ def test_a_token_is_told_once_works_and_can_be_revoked(web: WebClient) -> None:
     head = {"Authorization": f"Bearer {found[1]}"}
     assert web.get("/api/v1/tokens", **head).status == 200
     assert found[1] not in uwe.see("/accounts")
+    status, refused = uwe.send("/accounts/tokens", name="robot", scope="read")
+    above, _, beside = refused.partition("<h3>New token</h3>")
+    told = "There is a token robot already"
+    assert (status, told in above, told in beside) == (422, False, True)
     assert uwe.send("/accounts/tokens/revoke", name="robot") == (303, "/accounts?done=token-revoked")
     assert web.get("/api/v1/tokens", **head).status == 401
 
@@ -191,8 +195,11 @@ def test_the_first_start_leads_from_the_owner_to_the_first_watch(tmp_path: Path)
         assert "is watched already; its watch stays as it was" in olga.see(again[1])
         (entry,) = WatchList(archive).entries()
         assert (entry.watch.every, entry.paused, entry.watch.owner) == (3600.0, True, "olga")
-        assert olga.send("/welcome", url="http://example.org/", what="crawl") == (303, "/crawl?queued=1")
-        assert olga.send("/welcome", url="http://127.0.0.1/", what="crawl")[0] == 403
+        assert olga.send("/welcome", url="http://example.org/", what="crawl") == (
+            303,
+            "/jobs?site=http%3A%2F%2Fexample.org%2F#start",
+        )
+        assert 'value="http://example.org/"' in olga.see("/jobs?site=http%3A%2F%2Fexample.org%2F")
 
 
 def test_storage_tells_quotas_and_owners_the_room_on_disk(web: WebClient) -> None:

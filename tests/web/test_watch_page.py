@@ -49,6 +49,16 @@ def uwe(web: WebClient) -> Person:
     return Person(web, "uwe")
 
 
+def test_watches_are_sorted_by_the_last_change_of_their_pages(uwe: Person, archive: Archive) -> None:
+    for name, minutes in (("b", 30), ("a", 20), ("c", 10)):
+        for number in range(2):
+            archive.put(f"http://{name}.example/", b"<p>It says %d</p>" % number, at(minutes + number))
+        uwe.post("/watches", url=f"http://{name}.example/", every="1h")
+    for sort, order in (("change", ["c", "a", "b"]), ("-change", ["b", "a", "c"])):
+        found = json.loads(uwe.get(f"/watches?sort={sort}&as=json").text)
+        assert [row["url"][7] for row in found] == order
+
+
 def test_adding_a_watched_page_again_makes_another_watch_and_wipes_nothing(uwe: Person, archive: Archive) -> None:
     uwe.post("/watches", url=SHOP, every="2h", css="#price", subject="part", notify="https://example.org/hook")
     answer = uwe.post("/watches", url=SHOP)
@@ -124,7 +134,7 @@ def test_only_the_owner_and_administrators_change_a_watch_and_the_audit_log_says
     eva, olga = Person(web, "eva"), Person(web, "olga")
     page = eva.get("/watches/1").text
     assert "secret" not in page
-    assert "Only its owner and administrators change it." in page
+    assert "Only its owner and the owners of the archive change it." in page
     for answer in (
         eva.post("/watches/1", action="save", every="1m"),
         eva.post("/watches/1", action="pause"),

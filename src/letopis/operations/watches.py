@@ -75,7 +75,7 @@ class WatchDetails:
 
 
 def may_change(context: Context, owner: str) -> bool:
-    """Whether whoever asks may change a watch: who made it, and administrators."""
+    """Whether whoever asks may change a watch: who made it, and the owners of the archive."""
     return context.may(OWN) or bool(owner and owner == context.user)
 
 
@@ -88,7 +88,7 @@ def refuse_others(context: Context, entries: Sequence[WatchEntry]) -> Sequence[W
 
 def _refuse_other(context: Context, entry: WatchEntry) -> None:
     if not may_change(context, entry.watch.owner):
-        whose = f"to '{entry.watch.owner}'" if entry.watch.owner else "to the administrators"
+        whose = f"to '{entry.watch.owner}'" if entry.watch.owner else "to the owners"
         raise Refused(f"the watch {entry.id} of {entry.watch.url} belongs {whose}; make one of your own under a name")
 
 
@@ -216,7 +216,7 @@ def watch_add(context: Context, asked: AddWatches) -> Rows[AddedWatch]:
 
     A page may have several watches, told apart by their names; they all look
     at it in one way, with a browser or with the same headers. Whoever makes a
-    watch owns it: only they and administrators change it.
+    watch owns it: only they and the owners of the archive change it.
 
     What is not given at all is taken from the tag, then from the settings.
     With a tag and no address nothing is watched: the tag gets these defaults.

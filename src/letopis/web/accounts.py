@@ -16,7 +16,7 @@ from fastapi.responses import RedirectResponse
 
 from letopis.api.access import principal_of
 from letopis.api.door import context_of
-from letopis.api.requests import http_status_of, origin_of
+from letopis.api.requests import origin_of
 from letopis.archive import Archive
 from letopis.archive.accounts import (
     Project,
@@ -39,7 +39,7 @@ from letopis.web.audit_names import AUDIT_NAMES, audited_things
 from letopis.web.cache import page_cache_of
 from letopis.web.languages import LANGUAGE_COOKIE, LANGUAGES, translatable
 from letopis.web.login import exact_form_of
-from letopis.web.pages import PageRoute, render_page
+from letopis.web.pages import PageRoute, form_status, render_page
 from letopis.web.tables import TableAddress, TableColumn, TableView, first_download, make_table, table_download
 
 router = APIRouter(route_class=PageRoute)
@@ -223,9 +223,8 @@ def _carried_out(request: Request, form: Form, change: FormAction) -> Response:
     try:
         return change(request, form)
     except LetopisError as error:
-        status = 422 if isinstance(error, UsageError) else http_status_of(error)
         shown = _projects_page if change in (_add_project, _remove_project) else _accounts_page
-        return shown(request, AccountNotice(status, problem=shell_words(error), form=form))
+        return shown(request, AccountNotice(form_status(error), problem=shell_words(error), form=form))
 
 
 def _run(request: Request, operation: Operation[Any, Any], form: Mapping[str, Any]) -> Any:

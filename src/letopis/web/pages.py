@@ -266,6 +266,11 @@ def error_page(request: Request, error: LetopisError) -> HTMLResponse:
     return problem_page(request, http_status_of(error), shell_words(error))
 
 
+def form_status(error: LetopisError) -> int:
+    """The status of a form that is shown again with what is wrong in it."""
+    return 422 if isinstance(error, UsageError) else http_status_of(error)
+
+
 def problem_page(request: Request, status: int, message: str) -> HTMLResponse:
     """The same of what is known by its status and a sentence; of an unknown address, what can be done with it."""
     title = _TITLES.get(status, translatable("Something went wrong"))

@@ -12,7 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
 from letopis.api.door import context_of
-from letopis.api.requests import http_status_of, origin_of
+from letopis.api.requests import origin_of
 from letopis.archive.differences import diff_side
 from letopis.archive.watches import LatestChange, watched_pages
 from letopis.change.offers import is_price
@@ -31,7 +31,7 @@ from letopis.web.cache import page_cache_of
 from letopis.web.charts import value_curve
 from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
-from letopis.web.pages import PageRoute, fields_of, render_page
+from letopis.web.pages import PageRoute, fields_of, form_status, render_page
 from letopis.web.tables import TableColumn, make_table, table_download
 from letopis.web.watch_form import form_of_spec, said_in_form
 from letopis.web.watches import carry_out, done_word, first_values, form_words, ticked
@@ -44,7 +44,7 @@ _MOST_VALUES, _VALUES = 500, 20
 """Versions that a curve of values looks back, and rows of its table."""
 VALUE_COLUMNS = (
     TableColumn("time", translatable("Since"), "time"),
-    TableColumn("text", translatable("Value")),
+    TableColumn("text", translatable("Value"), by="value"),
     TableColumn("value", translatable("Number"), "decimal", hidden=True),
     TableColumn("change", translatable("By how much"), "custom"),
 )
@@ -106,8 +106,8 @@ def _watch_page(request: Request, number: int, notice: WatchNotice, status: int 
         rhythm=details.cron or format_span(details.every),
         others=[entry for entry in WatchList(context.archive).of_page(url) if entry.id != number],
         alerts=shown_alerts(request, alerts.AlertsQuery(url=url, limit=_ALERTS), number),
-        deliveries=[row for row in sent if row.name == details.name], preview=_preview(context, url, form),
-        unread=url in unread_marks(request, context).unread([url]),
+        deliveries=[row for row in sent if row.saved is None and row.name == details.name],
+        preview=_preview(context, url, form), unread=url in unread_marks(request, context).unread([url]),
         may_change=operations.may_change(context, details.owner),
         waits=details.due is not None and details.due <= context.moment(), ask=notice, form=form, **form_words(context),
     )  # fmt: skip
@@ -164,8 +164,7 @@ def _change(request: Request, number: int, fields: Mapping[str, list[str]]) -> R
         _save(request, number, form, fields)
     except LetopisError as error:
         shown = form if action in ("save", "preview") else _stored_form(request, number)
-        status = 422 if isinstance(error, UsageError) else http_status_of(error)
-        return _watch_page(request, number, WatchNotice(problem=shell_words(error), form=shown), status)
+        return _watch_page(request, number, WatchNotice(problem=shell_words(error), form=shown), form_status(error))
     return RedirectResponse(f"/watches/{number}?done=saved", 303)
 
 
