@@ -13,9 +13,9 @@ from scripted_site import ScriptedSite
 from letopis import Archive
 from letopis.config import CrawlSettings, Settings
 from letopis.crawl import CrawlLimits, CrawlOptions, crawl, enqueue_seeds
+from letopis.crawl.agent import CaptureMode
 from letopis.crawl.levels import crawl_levels
 from letopis.crawl.selection import CrawlSelection
-from letopis.crawl.whole_pages import CaptureMode
 from letopis.errors import UsageError
 from letopis.urls import Scope, ScopeKind
 

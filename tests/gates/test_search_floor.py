@@ -21,9 +21,9 @@ MOST = 3.0
 """Of the cost of bare tantivy: on 1,000 pages the fixed part of a question weighs most."""
 
 
-def load_bench() -> ModuleType:
-    path = Path(__file__).parents[2] / "bench" / "search.py"
-    spec = importlib.util.spec_from_file_location("bench_search", path)
+def load_bench(name: str = "search") -> ModuleType:
+    path = Path(__file__).parents[2] / "bench" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"bench_{name}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -50,6 +50,16 @@ def test_a_question_costs_little_more_than_bare_tantivy(tmp_path: Path) -> None:
             return max(costs["now"], costs["past"]) / costs["bare"]
 
         assert lowest(share, MOST) <= MOST
+
+
+@pytest.mark.parametrize(("versions", "most"), [(5, 9.6), (40, 13.4)])
+def test_the_indexes_take_few_times_the_packs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, versions: int, most: float
+) -> None:
+    bench = load_bench("index_size")
+    monkeypatch.setattr(bench, "VERSIONS", versions)
+    found = bench.measure(tmp_path / "archive", bench.generated(10))
+    assert found["ratio"] <= most
 
 
 @pytest.mark.parametrize(

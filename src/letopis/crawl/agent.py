@@ -13,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from letopis.archive import Archive
-from letopis.archive.queues import FrontierQueue
+from letopis.archive.queues import FrontierQueue, crawl_plans
 from letopis.crawl.commits import RETRY_SECONDS, BatchCommitter, CrawlPause, CrawlStats, PendingLook, PendingLooks
-from letopis.crawl.selection import CrawlDecisions, CrawlSelection, PlanLimits, PrivateReach
-from letopis.crawl.whole_pages import WholePages
+from letopis.crawl.selection import CrawlDecisions, CrawlSelection, PlanLimits, PrivateReach, plan_scopes
+from letopis.fetch.page_steps import PageStep, parse_steps
 from letopis.frontier import Frontier, LeaseManager, NewUrl, Ticket
 from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, VisitAnswer, Visitor, known_version
 from letopis.look.politeness import fetch_result
@@ -24,8 +24,10 @@ from letopis.look.robots import Robots
 from letopis.look.visitor import turn_to_record
 from letopis.model import Response, from_millis, to_millis
 from letopis.schedule import RevisitPolicy
+from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
 from letopis.urls import join, url_key
+from letopis.urls.scope import Scope
 
 BATCH = 512
 """Most looks in one commit."""
@@ -42,6 +44,8 @@ _PATIENCE = Patience(5.0)
 """A host whose turn comes later than that is put off, so that it does not keep others waiting."""
 _PENDING = 4
 """Commits' worth of finished looks, by number or by bytes, that may wait; beyond it nothing new is begun."""
+_READ_AGAIN_SECONDS = 5.0
+"""Seconds after which plans that want whole pages are asked for again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,53 @@ class CrawlLimits:
 
 def _share(whole: int | None, part: int, parts: int) -> int | None:
     return None if whole is None else max(1, whole // parts + (part < whole % parts))
+
+
+class CaptureMode(NamedTuple):
+    """How a crawl looks at a page: with a browser, after steps on it, or with what it refers to."""
+
+    browser: bool = False
+    requisites: bool = False
+    steps: tuple[PageStep, ...] = ()
+
+
+_PLAIN = CaptureMode()
+
+
+class WholePages:
+    """Which pages a crawl captures whole: all of a run that was told so, else those in the scope of such a plan."""
+
+    def __init__(
+        self, archive: Archive, capture: CaptureMode, *, goes_on: bool, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._archive = archive
+        self._capture_mode = capture
+        self._goes_on = goes_on
+        self._clock = clock
+        self._read = -_READ_AGAIN_SECONDS
+        self._plans: list[tuple[CaptureMode, tuple[Scope, ...]]] = []
+
+    def of(self, url: str) -> CaptureMode:
+        """How a page is looked at."""
+        if not self._goes_on or self._capture_mode != _PLAIN:
+            return self._capture_mode
+        fitting = (capture for capture, scopes in self._wished() if any(scope.allows(url) for scope in scopes))
+        return next(fitting, _PLAIN)
+
+    def _wished(self) -> list[tuple[CaptureMode, tuple[Scope, ...]]]:
+        """Plans that want whole pages, those with a browser first; asked for again now and then."""
+        if self._clock() - self._read >= _READ_AGAIN_SECONDS:
+            wished = [plan for plan in crawl_plans(self._archive) if plan.browser or plan.requisites]
+            wished.sort(key=lambda plan: not plan.browser)
+            self._plans = [
+                (
+                    CaptureMode(plan.browser, plan.requisites, parse_steps(plan.steps)),
+                    plan_scopes(self._archive, [plan]),
+                )
+                for plan in wished
+            ]
+            self._read = self._clock()
+        return self._plans
 
 
 class Agent:

@@ -19,11 +19,10 @@ from dataclasses import dataclass, field, replace
 from letopis.archive import Archive, RecordedCapture
 from letopis.archive.job_control import CrawlJournal
 from letopis.archive.page_memory import RecordExtension, in_one_transaction
-from letopis.crawl.agent import CrawlLimits
+from letopis.crawl.agent import CaptureMode, CrawlLimits
 from letopis.crawl.commits import CrawlStats
 from letopis.crawl.runner import crawl_visitor, open_client
 from letopis.crawl.selection import CrawlDecisions, CrawlSelection
-from letopis.crawl.whole_pages import CaptureMode
 from letopis.fetch.client import limits_of
 from letopis.frontier import Bandwidth, NewUrl, politeness_of
 from letopis.look import LookOptions, NoTurn, Patience, Visitor, known_version

@@ -35,7 +35,7 @@ from letopis.archive.queues import (
 )
 from letopis.binary import exclusive_lock
 from letopis.config import FetchSettings
-from letopis.crawl.agent import Agent, CrawlLimits
+from letopis.crawl.agent import Agent, CaptureMode, CrawlLimits, WholePages
 from letopis.crawl.commits import CrawlStats
 from letopis.crawl.selection import (
     CrawlDecisions,
@@ -47,7 +47,6 @@ from letopis.crawl.selection import (
     plan_scopes,
     reads_text,
 )
-from letopis.crawl.whole_pages import CaptureMode, WholePages
 from letopis.errors import Busy, LetopisError, NotReady, Remedy, UsageError
 from letopis.fetch import Origin
 from letopis.fetch.browser import BrowserFetcher, require_browser

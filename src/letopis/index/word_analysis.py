@@ -211,7 +211,7 @@ def first_places(index: WordIndex, texts: Iterable[str]) -> Iterator[FirstPlace 
     snapshot = index.snapshot()
     for text in texts:
         words = tuple(split_words(nfc(text)))[:_PHRASE_WORDS]
-        query = QueryBuilder(snapshot).term(QueryTerm(words, exact=True)) if words else None
+        query = QueryBuilder(snapshot, earliest=True).term(QueryTerm(words, exact=True)) if words else None
         if query is None or not snapshot.every(query):
             yield None
             continue

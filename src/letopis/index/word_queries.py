@@ -36,8 +36,8 @@ class Vocabulary(Protocol):
     def places_of(self, word: str) -> tuple[str, ...]:
         """A word as it stands, in those fields: a term for each kind of block that has it."""
 
-    def having(self, candidates: Any, phrase: WordsTogether) -> list[int]:
-        """The ids of those older versions among some whose words stand together."""
+    def having(self, candidates: Any, phrase: WordsTogether, earliest: bool = False) -> list[int]:
+        """The ids of those older versions among some whose words stand together, or that of the `earliest` alone."""
 
     def bases_of(self, form: str) -> tuple[str, ...]:
         """Base forms under which a word can be found."""
@@ -64,9 +64,13 @@ AnchorScores = Mapping[int, float]
 
 
 class QueryBuilder:
-    """Makes queries for one state of the index, and for one question, whose time and limits bound the work."""
+    """Makes queries for one state of the index, and for one question, whose time and limits bound the work.
 
-    def __init__(self, snapshot: Vocabulary, question: WordQuery | None = None) -> None:
+    With `earliest` a phrase finds of all older versions the first alone.
+    """
+
+    def __init__(self, snapshot: Vocabulary, question: WordQuery | None = None, *, earliest: bool = False) -> None:
+        self._earliest = earliest
         self._snapshot = snapshot
         self._schema = snapshot.schema
         self._made: dict[QueryClause, Any] = {}
@@ -245,7 +249,7 @@ class QueryBuilder:
         candidates = _any_of([self._all_of(term, start) for start in starts])
         around = [] if self._question is None else self._around(self._question, timed=True)
         phrase = WordsTogether.of(term.words, term.prefix, tuple(kind.value for kind in term.blocks))
-        return self._snapshot.having(Query.boolean_query([(Occur.Must, candidates), *around]), phrase)
+        return self._snapshot.having(Query.boolean_query([(Occur.Must, candidates), *around]), phrase, self._earliest)
 
     def _all_of(self, term: QueryTerm, start: str) -> Any:
         """All words in blocks of one kind of older versions."""

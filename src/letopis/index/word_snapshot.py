@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
-from itertools import compress
+from itertools import compress, islice
 from typing import Any
 
 from letopis.archive.index_facts import VersionLog, VersionSpan
@@ -26,10 +26,10 @@ from letopis.index.query_language import QueryTerm
 from letopis.index.vocabulary import accent_variants
 from letopis.index.word_documents import ANY_START, PHRASE_STARTS, STATE_MARK, STATE_NOW, WordIndexMark, unpack_mark
 from letopis.index.word_runs import OPEN_END, IndexedRun
-from letopis.lazy import Query
+from letopis.lazy import Order, Query
 
 _MOST_READ = 50_000
-"""Older versions that are read for one phrase; it takes about two seconds."""
+"""Older versions that are read for one phrase; it takes one to three seconds."""
 _WHOLE_TEXTS = 64
 """Whole texts that are held while older versions are read."""
 _MAX_FORMS = 64
@@ -199,18 +199,33 @@ class WordSnapshot:
         except ValueError as error:
             raise damaged_index(error) from None
 
-    def having(self, candidates: Any, phrase: WordsTogether) -> list[int]:
-        """The ids of those older versions among some whose words stand together; UsageError when they are too many."""
-        addresses = [place for _, place in self.hits(Query.const_score_query(candidates, 1.0), _MOST_READ + 1)]
-        if len(addresses) > _MOST_READ:
+    def having(self, candidates: Any, phrase: WordsTogether, earliest: bool = False) -> list[int]:
+        """The ids of those older versions among some whose words stand together, or that of the `earliest` alone.
+
+        UsageError when too many would have to be read.
+        """
+        try:
+            addresses, found = self._read(candidates, phrase, earliest)
+        except ValueError as error:
+            raise damaged_index(error) from None
+        if len(addresses) > _MOST_READ and not found:
             raise UsageError(
                 f"more than {_MOST_READ} older versions have the words '{' '.join(phrase.words)}', and each would have "
                 "to be read; ask for one site, another time or rarer words"
             )
+        return self.numbers("id", found)
+
+    def _read(self, candidates: Any, phrase: WordsTogether, earliest: bool) -> tuple[list[Any], list[Any]]:
+        """Which older versions there are to be read, and which of them have the words; none where they are too many."""
+        by_age = {"order_by_field": "time", "order": Order.Asc} if earliest else {}
+        asked = Query.const_score_query(candidates, 1.0)
+        hits = self.searcher.search(asked, _MOST_READ + 1, count=False, **by_age).hits
+        addresses = [address for _, address in hits]
         kept = lru_cache(_WHOLE_TEXTS)(self._kept)
         texts = (kept_text(self.searcher.doc(address).get_first("page"), kept) for address in addresses)
-        found = [phrase.stands_in(*unpack_older_page(text)) for text in texts]
-        return self.numbers("id", list(compress(addresses, found)))
+        found = compress(addresses, (phrase.stands_in(*unpack_older_page(text)) for text in texts))
+        most = 1 if earliest else 0 if len(addresses) > _MOST_READ else None
+        return addresses, list(islice(found, most))
 
     def text_group(self, run: IndexedRun, page: int) -> TextGroup:
         """The texts of a page up to a run of older versions."""

@@ -414,7 +414,8 @@ class Visitor:
         done = self._archive.record(looks, in_one_transaction(self._memory.write, extension), hosts)
         if self._link_cache is not None:
             self._link_cache.add(looks, done)
-        self._recent.keep(looks, done)
+        if any(look.whole is not None for look in looks):
+            self._recent.keep(looks, done)
         return done
 
     def _now(self) -> int:

@@ -17,7 +17,7 @@ from letopis.index import word_snapshot
 from letopis.index.page_text import MAX_WORD_LENGTH, StoredPage, WordsTogether
 from letopis.index.query_language import parse_word_query
 from letopis.index.search_results import count_results, search
-from letopis.index.word_analysis import phrase_history
+from letopis.index.word_analysis import first_places, phrase_history
 from letopis.index.word_index import WordIndex
 from letopis.model import Page
 
@@ -126,6 +126,8 @@ def test_too_many_older_versions_for_a_phrase_are_an_error_that_says_how_to_ask(
         search(index, parse_word_query('"red green"', at=START))
     assert search(index, parse_word_query('"red green"')) == []
     assert len(search(index, parse_word_query('"red green"', at=START, sites=("b.example",)))) == 2
+    # Where words stood first is read from the oldest on.
+    assert list(first_places(index, ["red green"])) == [(URLS[0], START)]
 
 
 def test_only_whole_words_next_to_each_other_stand_together() -> None:

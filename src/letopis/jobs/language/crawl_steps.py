@@ -18,7 +18,7 @@ from lxml import etree
 from letopis.archive.index_facts import count_site_pages, index_titles_only, index_whole_pages, set_url_rules
 from letopis.config import parse_size
 from letopis.crawl import CrawlLevel, CrawlLimits, CrawlSelection, CrawlStats, LevelHooks, crawl_levels
-from letopis.crawl.whole_pages import CaptureMode
+from letopis.crawl.agent import CaptureMode
 from letopis.errors import QuotaUsedUp, Unavailable
 from letopis.fetch.browser import require_browser
 from letopis.fetch.page_steps import parse_steps
