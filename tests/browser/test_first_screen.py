@@ -43,7 +43,7 @@ def test_the_time_and_the_actions_of_a_site_are_folded_on_a_phone_and_open_where
         crawl = tab.get_by_role("button", name="Crawl it again")
         date = tab.get_by_role("textbox", name="As of")
         assert (crawl.is_visible(), date.is_visible()) == (False, False)
-        tab.locator(".doing > summary").click()
+        tab.locator(".doing > summary").first.click()
         tab.locator(".moment > summary").click()
         crawl.wait_for()
         date.wait_for()
