@@ -143,7 +143,8 @@ def _mark(request: Request, fields: Mapping[str, list[str]]) -> None:
     context, urls = context_of(request), fields.get("url", [])
     marks = unread_marks(request, context)
     if fields.get("action") == ["unread"]:
-        marks.keep_unread(urls)
+        since = fields.get("since", ["0"])[0]
+        marks.keep_unread(urls, int(since) if since.isascii() and since.isdigit() and len(since) < 16 else 0)
         return
     everything = alerts.watch_alerts(context, alerts.AlertsQuery(limit=_MOST_ALERTS)) if not urls else ()
     marks.move_to_newest([*urls, *{one.url for one in everything}])
