@@ -252,11 +252,10 @@ class WatchList:
     def _set_soonest(self, rows: Sequence[WatchRow]) -> None:
         """Inside the minimum interval of a check there is nothing but its record to see: they wait for its end."""
         now, interval = to_millis(self._archive.clock()), round(self._archive.settings.monitor.min_interval * 1000)
-        last = {one.url: one.time for one in last_checks_of(self._archive, [row.url for row in rows]).values()}
-        for row in rows:
-            time = last.get(row.url)
-            fresh = time is not None and 0 <= now - time < interval
-            self._watches.set_due([row], time + interval if fresh and time is not None else now)
+        last = ((one.url, one.time) for one in last_checks_of(self._archive, [row.url for row in rows]).values())
+        later = {url: time + interval for url, time in last if time is not None and 0 <= now - time < interval}
+        for due in {now, *later.values()}:
+            self._watches.set_due([row for row in rows if later.get(row.url, now) == due], due)
 
     def retag(self, names: Sequence[str], tag: str) -> list[WatchEntry]:
         """Gives watches another tag, or none; the defaults of the new one hold from now on."""

@@ -455,10 +455,7 @@ class WatchesToCheck(Parameters):
     subject=lambda asked: " ".join(asked.urls) or f"tag {asked.tag}",
 )  # fmt: skip
 def watch_check(context: Context, asked: WatchesToCheck) -> Rows[WatchDetails]:
-    """Make watches due now, paused ones too; the daemon checks them within seconds.
-
-    A page that was checked less than `monitor.min_interval` ago is looked at when that has passed.
-    """
+    """Make watches due now, paused ones too: checked within seconds, and `monitor.min_interval` apart."""
     if not asked.urls and asked.tag is None:
         raise UsageError("name the watches to check, or their tag")
     watches = WatchList(context.archive)

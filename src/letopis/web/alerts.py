@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
+from letopis.api.access import principal_of
 from letopis.api.door import context_of
 from letopis.archive import Archive
 from letopis.archive.activity import activity_of, find_page
@@ -114,6 +115,14 @@ def _with_marks(request: Request, lines: Sequence[AlertLine]) -> list[AlertLine]
     """The same with whether whoever looks has seen their pages since."""
     read = unread_marks(request, context_of(request)).read_at(line.url for line in lines)
     return [line._replace(unread=read.get(line.url, to_millis(line.time)) < to_millis(line.time)) for line in lines]
+
+
+def count_unread(request: Request) -> int:
+    """How many of the latest alerts are new to whoever signed in; none to others."""
+    if principal_of(request).session is None:
+        return 0
+    found = alerts.watch_alerts(context_of(request), alerts.AlertsQuery(limit=_MOST_ALERTS))
+    return sum(line.unread for line in _with_marks(request, alert_lines(found)))
 
 
 @router.get("/alerts")

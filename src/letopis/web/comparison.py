@@ -26,7 +26,7 @@ from letopis.change.text_diff import DiffPiece, diff_pieces
 from letopis.change.visual_diff import FIRST_CHANGE, visual_html_in_time, with_first_change
 from letopis.errors import UsageError
 from letopis.extract.rewriter import rewrite_under
-from letopis.model import Change, Version, rfc3339, stamp14
+from letopis.model import Change, Version, rfc3339, stamp14, to_millis
 from letopis.model.rights import WRITE
 from letopis.monitor.views import filtered_verdict, filtered_version
 from letopis.monitor.watch import FilterText, parse_filters
@@ -38,7 +38,7 @@ from letopis.operations.pages import DiffQuery, diff_sides
 from letopis.replay.csp import SAFE_HEADERS
 from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
-from letopis.web.history import READ_BEFORE, mark_compared, unread_marks
+from letopis.web.history import READ_BEFORE, mark_seen, unread_marks
 from letopis.web.languages import translatable
 from letopis.web.pages import PageAddress, PageRoute, form_of, page_address, render_page, url_in_path
 from letopis.web.timebar import chosen_moment, chosen_time, time_bar
@@ -276,7 +276,8 @@ def comparison(request: Request) -> Response:
     if view == _FRAME:
         return _framed(sides.old, sides.new, origin_of(request.scope))
     now = context.moment()
-    seen_now = mark_compared(request, context, pair.new, pair.after) if chosen else READ_BEFORE
+    until = None if pair.after is None else to_millis(pair.after.time) - 1  # what came after what is shown stays unread
+    seen_now = mark_seen(request, context, asked.url, until) if chosen else READ_BEFORE
     return render_page(
         request, "compare.html", url=asked.url, host=host_of(asked.url), title=title, pair=pair,
         view=view, views={name: label for name, label in COMPARE_VIEWS.items() if name != "pictures" or any(pictures)},

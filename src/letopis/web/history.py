@@ -86,7 +86,7 @@ def unread_marks(request: Request, context: Context) -> UnreadMarks:
 class ReadAlerts(NamedTuple):
     """How many alerts of a page whoever opened one of them has read by that, and since when nothing was read."""
 
-    count: int
+    number: int
     before: int
 
 
@@ -105,11 +105,6 @@ def mark_seen(request: Request, context: Context, url: str, until: int | None = 
     elif found or marks.unread([url]):
         marks.move_to_newest([url])
     return ReadAlerts(sum(until is None or row.time <= until for row in found), before)
-
-
-def mark_compared(request: Request, context: Context, shown: Version, after: Version | None) -> ReadAlerts:
-    """The same of a comparison: what came after the version that it shows stays unread."""
-    return mark_seen(request, context, shown.url, None if after is None else to_millis(after.time) - 1)
 
 
 @router.get("/url/{rest:path}")

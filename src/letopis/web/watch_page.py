@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -55,7 +53,6 @@ _CHECKS = ("added", "another", "check", "resume")
 _RUNNING = translatable("The check is running.")
 _DUE = translatable("This watch is due now: this service checks it within seconds.")
 _DUE_ELSEWHERE = translatable("This watch is due now; a running daemon checks it within seconds, else start {command}.")
-_DAEMON = "letopis watch run"
 _STAYS = ("check", "read", "unread", "pause", "resume", "snooze", "test")
 """Actions after which the page of the watch is shown again."""
 
@@ -71,15 +68,11 @@ class WatchNotice(NamedTuple):
 
 
 class NextLook(NamedTuple):
-    """What somebody waits for who asked for a check: a sentence, or how long ago the last one was and how soon it is.
-
-    `since` is the last check that was judged; there was another one once that changes.
-    """
+    """What somebody who asked for a check waits for: a sentence, or how long ago the last was and how soon the next."""
 
     words: str = ""
     ago: int = 0
     left: int = 0
-    since: str = ""
 
 
 def _next_look(context: Context, watch: operations.WatchDetails, ask: WatchNotice) -> NextLook | None:
@@ -89,12 +82,12 @@ def _next_look(context: Context, watch: operations.WatchDetails, ask: WatchNotic
     settings, left = context.archive.settings, (watch.due - context.moment()).total_seconds()
     since = rfc3339(watch.last_judged) if watch.last_judged is not None else ""
     if left <= 0:
-        return NextLook(_DUE if settings.serve.work else _DUE_ELSEWHERE, since=since)
+        return NextLook(_DUE if settings.serve.work else _DUE_ELSEWHERE)
     if ask.checks not in ("added", "another", "check") or ask.since != since:
         return None
     if left > settings.monitor.min_interval or not since:
-        return NextLook(_RUNNING, since=since)
-    return NextLook("", round(settings.monitor.min_interval - left), math.ceil(left), since)
+        return NextLook(_RUNNING)
+    return NextLook("", round(settings.monitor.min_interval - left), max(1, round(left)))
 
 
 class Preview(NamedTuple):
@@ -144,7 +137,7 @@ def _watch_page(request: Request, number: int, notice: WatchNotice, status: int 
         deliveries=[row for row in sent if row.name == details.name], preview=_preview(context, url, form),
         unread=url in unread_marks(request, context).unread([url]),
         may_change=operations.may_change(context, details.owner),
-        waits=_next_look(context, details, notice), daemon=_DAEMON, ask=notice, form=form, **form_words(context),
+        waits=_next_look(context, details, notice), ask=notice, form=form, **form_words(context),
     )  # fmt: skip
 
 
@@ -196,7 +189,7 @@ def _change(request: Request, number: int, fields: Mapping[str, list[str]]) -> R
         if action in _STAYS:
             before = WatchList(context_of(request).archive).by_id(number).last_judged
             carry_out(request, [str(number)], action, form)
-            since = f"&{urlencode({'since': rfc3339(before)})}" if action == "check" and before is not None else ""
+            since = f"&since={rfc3339(before)}" if action == "check" and before is not None else ""
             return RedirectResponse(f"/watches/{number}?done={action}{since}", 303)
         _save(request, number, form, fields)
     except LetopisError as error:

@@ -45,7 +45,7 @@ WATCH_COLUMNS = (
     TableColumn("change", translatable("Last change"), "custom"),
     TableColumn("rhythm", translatable("How often"), "custom"),
     TableColumn("due", translatable("Next check"), "due"),
-    TableColumn("name", translatable("Name"), hidden=True),
+    TableColumn("name", translatable("Name of the watch"), hidden=True),
     TableColumn("tag", translatable("Tag"), hidden=True),
     TableColumn("owner", translatable("Owner"), hidden=True),
     TableColumn("failures", translatable("Failures in a row"), "number", hidden=True),
