@@ -47,7 +47,7 @@ from letopis.operations.watch_tags import NoParameters, watch_tags
 from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
 from letopis.urls import host, parse_user_url
-from letopis.web.alerts import shown_alerts
+from letopis.web.alerts import count_unread, shown_alerts
 from letopis.web.cache import page_cache_of
 from letopis.web.charts import Bar, bars, growth_line
 from letopis.web.jobs import open_runs
@@ -84,6 +84,13 @@ class CrawlBacklog(NamedTuple):
     fresh: float | None
 
 
+@router.get("/help")
+@router.get("/guide")
+def help_page(request: Request) -> Response:
+    """What people come for, in a few sentences each, and where to read on."""
+    return render_page(request, "help.html")
+
+
 @router.get("/")
 def overview(request: Request, archive: ArchiveDep, before: str = "") -> Response:
     """Totals, freshness, activity, hosts, latest changes; `before` goes further back in the list."""
@@ -97,7 +104,7 @@ def overview(request: Request, archive: ArchiveDep, before: str = "") -> Respons
         hosts=known.soon("hosts", 10, lambda: busiest_hosts(archive, 12)), changes=changes[:_LISTED],
         older=changes[_LISTED - 1].id if len(changes) > _LISTED else None, before=before,
         first_start=not changes and not before and queue.new == 0,
-        alerts=shown_alerts(request, AlertsQuery(limit=_ALERTS)),
+        alerts=shown_alerts(request, AlertsQuery(limit=_ALERTS)), unread=count_unread(request),
         runs=open_runs(context), watches=sum(tag.watches for tag in watch_tags(context, NoParameters())),
     )  # fmt: skip
 

@@ -278,6 +278,8 @@ def problem_page(request: Request, status: int, message: str) -> HTMLResponse:
     nowhere = status == 404 and request.scope.get("route") is None and not unknown
     if nowhere:
         title = translatable("No such page")
+    if status == 404 and request.url.path == "/join":
+        title, nowhere = translatable("This invitation was already used or has expired"), False
     lacking = status == 403 and message.endswith("may not do this; ask an owner of this archive")
     return render_page(
         request, "error.html", status, title=title, message=message, unknown=unknown, nowhere=nowhere, lacking=lacking,
