@@ -179,6 +179,16 @@ def test_unknown_things_are_told_on_a_page_with_the_right_status(pages: WebClien
     shown(pages.get('/search?q="open'), 400)
 
 
+def test_an_unknown_address_is_told_as_it_was_asked_with_what_is_known_with_fewer_parameters(
+    pages: WebClient, little_world: World
+) -> None:
+    url = little_world.url(0, 0)
+    for asked in (f"/url/{url}?utm_source=x&at=2026-01-01", f"/web/{url}?utm_source=x", f"/web/2026*/{url}?utm_source=x"):
+        told = pages.get(asked, Sec_Fetch_Dest="document", Accept="text/html").text
+        assert f'<span class="url">{url}?utm_source=x</span>' in told, asked
+        assert re.search(rf'With fewer parameters it is here: <a class="page" href="/url/{re.escape(url)}"', told), asked
+
+
 def test_an_empty_archive_shows_friendly_pages(make_pages: Callable[..., Any]) -> None:
     with make_pages() as web:
         for address in ("/", "/watches", "/search", "/search?q=x", "/crawl", "/jobs", "/duplicates", "/storage"):

@@ -21,7 +21,7 @@ from letopis.crawl import CrawlOptions, enqueue_seeds
 from letopis.extract import read_page
 from letopis.index.link_index import LinkIndex
 from letopis.index.link_reports import links_for, links_in, links_out
-from letopis.model import Hop, rfc3339, stamp14, to_millis
+from letopis.model import Failure, FailureKind, Hop, Outcome, rfc3339, stamp14, to_millis
 from letopis.operations import Context
 from letopis.operations.projects import AddToProjectCommand, add_to_project
 
@@ -181,10 +181,36 @@ def test_a_map_tells_how_many_pages_it_cannot_show(mixed: WebClient, view: str) 
     assert re.search(r'href="/url/http://a.example/late"[^>]*>Late</a><span class="where">/late<', found)
 
 
+@pytest.mark.parametrize("view", ["map", "changes", "ranks"])
+def test_a_site_is_compared_with_any_minute_and_those_of_its_changes_are_offered(web: WebClient, view: str) -> None:
+    rows(web, f"/site/a.example?view=changes&since={rfc3339(at(10))}&as=json")
+    shown = web.get(f"/site/a.example?view={view}&since={rfc3339(at(10))}").text
+    assert 'type="datetime-local" name="since" value="2024-01-01T12:10"' in shown
+    offered = re.findall(r'<option value="([^"]+)">', shown.partition('<datalist id="moments">')[2])
+    assert offered == sorted(offered, reverse=True)
+    assert "2024-01-01T12:41" in offered, "the minute after the change of a page, which it was found by"
+    told = rows(web, "/site/a.example?view=changes&since=2024-01-01T12:41&as=json")
+    assert {row["event"] for row in told} == {"appeared", "vanished"}
+
+
+def test_the_head_of_a_site_names_parts_that_add_up(tmp_path: Path) -> None:
+    with Archive(tmp_path / "parts", clock=lambda: at(100)) as opened:
+        opened.record([look(HOME, at(0), text("Home", NEWS)), look(NEWS, at(1), text("News"))])
+        failure = Failure(FailureKind.CONNECT, "refused")
+        lost = look(LATE, at(3), status=0, headers=(), failure=failure, outcome=Outcome.UNAVAILABLE)
+        opened.record([look(OLD, at(2), status=404), lost])
+        with running(opened) as client:
+            told = rows(client, "/site/a.example?view=pages&as=json")
+            head = client.get("/site/a.example?view=pages").text.partition('<p class="address">')[2].partition("</p>")[0]
+    known, *parts = (int(one) for one in re.findall(r">(\d+) ", head))
+    assert known == len(told) == sum(parts) == 4
+    assert 'kind=none">1 without an answer yet</a>.' in head
+
+
 def test_broken_links_tell_how_many_addresses_nobody_has_looked_at(mixed: WebClient) -> None:
     rows(mixed, "/site/a.example?view=pages&as=json")
     shown = mixed.get("/site/a.example?view=broken").text
-    assert "4 addresses are linked here, 1 of them has not been looked at." in shown
+    assert "Its pages link to 4 addresses, here and on other sites, 1 of them is without an answer yet." in shown
     assert "No link of this site is known to be broken." in shown
 
 

@@ -59,7 +59,7 @@ def _line(group: DocumentCopies) -> DuplicateLine:
 
 
 def _plainness(url: str) -> tuple[bool, bool, int, str]:
-    """Addresses that people keep come first: without a question, secure, short."""
+    """Addresses that people keep come first: without parameters, secure, short."""
     return "?" in url, not url.startswith("https:"), len(url), url
 
 
