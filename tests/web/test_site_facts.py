@@ -196,12 +196,14 @@ def test_a_site_is_compared_with_any_minute_and_those_of_its_changes_are_offered
 def test_the_head_of_a_site_names_parts_that_add_up(tmp_path: Path) -> None:
     with Archive(tmp_path / "parts", clock=lambda: at(100)) as opened:
         opened.record([look(HOME, at(0), text("Home", NEWS)), look(NEWS, at(1), text("News"))])
-        failure = Failure(FailureKind.CONNECT, "refused")
-        lost = look(LATE, at(3), status=0, headers=(), failure=failure, outcome=Outcome.UNAVAILABLE)
+        failure = Failure(FailureKind.ROBOTS, "robots.txt forbids it")
+        lost = look(LATE, at(3), status=0, headers=(), failure=failure, outcome=Outcome.REFUSED)
         opened.record([look(OLD, at(2), status=404), lost])
         with running(opened) as client:
             told = rows(client, "/site/a.example?view=pages&as=json")
-            head = client.get("/site/a.example?view=pages").text.partition('<p class="address">')[2].partition("</p>")[0]
+            head = (
+                client.get("/site/a.example?view=pages").text.partition('<p class="address">')[2].partition("</p>")[0]
+            )
     known, *parts = (int(one) for one in re.findall(r">(\d+) ", head))
     assert known == len(told) == sum(parts) == 4
     assert 'kind=none">1 without an answer yet</a>.' in head

@@ -257,7 +257,7 @@ def _current_address(request: Request) -> str:
 
 
 def _site_beside(archive: Archive, url: str) -> tuple[str, int, str]:
-    """The host of an address that is not here, how many others of it are, and the same with fewer parameters if known."""
+    """The host of an address that is not here, how many others of it are, and what is known with fewer parameters."""
     name, fewer = host(url), (without_tracking(url), url.partition("?")[0])
     known = (one for one in fewer if one != url and find_page(archive, one) is not None)
     return name, count_site_pages(archive, name, _MOST_BESIDE), next(known, "")
