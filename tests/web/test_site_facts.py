@@ -313,3 +313,27 @@ def test_a_project_shows_what_changed_in_it_and_what_is_unavailable(archive: Arc
     assert latest.index("/late") < latest.index("/news"), "the newest first"
     assert ELSEWHERE not in latest
     assert '<span class="state down">1</span>' in shown
+
+
+def test_copies_whose_title_is_only_a_number_are_called_by_their_address(tmp_path: Path) -> None:
+    with Archive(tmp_path / "copies", clock=lambda: at(100)) as opened:
+        opened.record([look(f"http://a.example/{name}", at(1), text("200")) for name in ("one", "two")])
+        with running(opened) as client:
+            (row,) = rows(client, "/duplicates?as=json")
+            shown = client.get("/duplicates").text
+    assert row["keep"] == "http://a.example/one"
+    assert re.search(r'href="/url/http://a.example/one"[^>]*>a\.example/one<', shown)
+
+
+def test_the_steps_of_a_circle_of_redirects_are_joined_by_arrows(tmp_path: Path) -> None:
+    circle = [f"http://a.example/{name}" for name in "abc"]
+    with Archive(tmp_path / "circle", clock=lambda: at(100)) as opened:
+        opened.record([look(HOME, at(0), text("Home", circle[0]))])
+        for url, to in zip(circle, [*circle[1:], circle[0]], strict=True):
+            head = (("Location", to), ("Content-Type", "text/html"))
+            opened.record([look(url, at(1), b"moved", 302, headers=head, outcome=Outcome.UNCHANGED)])
+        with running(opened) as client:
+            rows(client, "/site/a.example?view=pages&as=json")
+            shown = client.get("/site/a.example?view=report&kind=loop").text
+    steps = shown.partition('<td data-label="Pages">')[2].partition("</td>")[0]
+    assert steps.count(" →<br>") == steps.count('class="page"') - 1 > 0

@@ -55,7 +55,8 @@ class DuplicateLine(NamedTuple):
 
 def _line(group: DocumentCopies) -> DuplicateLine:
     keep, *others = sorted(group.urls, key=_plainness)
-    return DuplicateLine(keep, tuple(others), group.copies, group.title, group.bytes)
+    title = "" if group.title.strip().isdigit() else group.title  # a number alone names no page
+    return DuplicateLine(keep, tuple(others), group.copies, title, group.bytes)
 
 
 def _plainness(url: str) -> tuple[bool, bool, int, str]:
