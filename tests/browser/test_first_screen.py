@@ -99,6 +99,39 @@ def test_a_card_of_a_phone_shows_what_matters_and_opens_to_the_rest(visit: Visit
         assert tab.get_by_role("button", name="More").count() == 0
 
 
+def test_versions_checks_and_sites_are_rows_of_one_line_on_a_phone_and_open_to_the_rest(
+    visit: Visit, browsed_world: World
+) -> None:
+    with visit(viewport=NARROW) as tab:
+        for address in (f"/url/{browsed_world.url(0, 0)}", "/sites"):
+            tab.goto(address)
+            tab.locator(".one-line .folding tr").first.wait_for()
+            heights = tab.locator(".one-line .folding tbody tr").evaluate_all("all => all.map(one => one.offsetHeight)")
+            assert max(heights) < 60, address
+            row = tab.locator(".one-line .folding tbody tr").first
+            row.get_by_role("button", name="More").click()
+            row.locator("[data-aside] a").first.wait_for()
+
+
+def test_addresses_break_between_their_parts_and_badges_cover_no_text_on_a_phone(
+    visit: Visit, browsed_world: World
+) -> None:
+    meet = """() => [...document.querySelectorAll(".issues tbody tr")].filter((row) => {
+        const [name, badge] = [row.querySelector("a"), row.querySelector(".badge")].map((one) => one.getBoundingClientRect());
+        return badge.top < name.bottom - 1 && badge.left < name.right;
+    }).length"""
+    with visit(viewport=NARROW) as tab:
+        tab.goto(f"/site/{browsed_world.hosts[0]}?view=audit")
+        tab.locator(".issues tbody tr").first.wait_for()
+        assert tab.evaluate(meet) == 0
+        heading = tab.locator("h1").first
+        parts = heading.evaluate(
+            "one => [...one.childNodes].filter(each => each.nodeType === 3).map(each => each.data)"
+        )
+        assert "".join(parts) == browsed_world.hosts[0]
+        assert len(parts) == browsed_world.hosts[0].count(".") + 1
+
+
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 def test_an_issue_of_an_audit_leads_to_its_table(visit: Visit, browsed_world: World, size: Any) -> None:
     with visit(viewport=size) as tab:

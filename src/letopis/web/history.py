@@ -51,18 +51,18 @@ _SIZE, _MOST_COUNTED = 15, 1000
 VERSION_COLUMNS = (
     TableColumn("number", translatable("Version"), "custom"),
     TableColumn("time", translatable("Seen from"), "time"),
-    TableColumn("verdict", translatable("What changed"), "custom"),
+    TableColumn("verdict", translatable("What changed"), "custom", aside=True),
     TableColumn("raw_bytes", translatable("Size"), "size", aside=True),
     TableColumn("stored_bytes", translatable("Stored"), "size", aside=True),
     TableColumn("method", translatable("Stored as"), hidden=True),
-    TableColumn("open", translatable("Open"), "actions"),
+    TableColumn("open", translatable("Open"), "actions", aside=True),
 )
 CHECK_COLUMNS = (
     TableColumn("checked_at", translatable("When"), "time"),
     TableColumn("verdict", translatable("Outcome"), "custom"),
     TableColumn("status", translatable("Status"), "custom"),
-    TableColumn("version", translatable("Version"), "custom"),
-    TableColumn("remarks", translatable("Remarks")),
+    TableColumn("version", translatable("Version"), "custom", aside=True),
+    TableColumn("remarks", translatable("Remarks"), aside=True),
 )
 LINK_COLUMNS = (
     TableColumn("target", translatable("Leads to"), "custom"),

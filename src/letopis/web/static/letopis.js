@@ -276,6 +276,12 @@ for (const label of document.querySelectorAll("[data-choose-all]")) {
 // What a phone folds away stands open where there is room.
 for (const one of document.querySelectorAll("[data-open-wide]")) one.open ||= matchMedia("(min-width: 40rem)").matches;
 
+// An address breaks at its dots, slashes, underscores and hyphens, not inside of words.
+for (const one of document.querySelectorAll("h1, .page, .where, .url, .crumbs a, td a, td strong, .rows a")) {
+  if (one.children.length || !/^\s*\S+[./_-]\S+\s*$/.test(one.textContent)) continue;
+  one.replaceChildren(...one.textContent.split(/(?<=[./_-])(?=[^./_-])/).flatMap((part) => [part, document.createElement("wbr")]));
+}
+
 // Cards on a phone show what matters; the rest of a row opens below it.
 for (const group of matchMedia("(max-width: 40rem)").matches ? document.querySelectorAll("[data-more]") : []) {
   group.classList.add("folding");
