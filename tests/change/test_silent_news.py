@@ -197,3 +197,18 @@ def test_an_identifier_beside_one_word_is_no_paragraph_of_two() -> None:
 def test_frames_of_stored_forms_stay_silent() -> None:
     old, new = fingerprint(html()), fingerprint(html(head="<p>Flood: leave the lower town</p>"))
     assert compare(Fingerprint.from_bytes(new.to_bytes()), [Fingerprint.from_bytes(old.to_bytes())]).meaningful is False
+
+
+def number_of_every_look(before: str, behind: str) -> list[bool | None]:
+    """What a number tells that is another one at each look, with blocks before and behind it, once that is known."""
+    states = [f"<p>{before}</p><div>{n}</div>{behind}" for n in (33, 37, 41, 46, 52, 57, 63, 68, 75, 81)]
+    return told([html(body=state) for state in states])[6:]
+
+
+def test_a_number_that_stands_before_its_label_is_the_counter_that_the_label_names() -> None:
+    assert number_of_every_look("The town has a long and eventful past that everybody likes to hear of.", "<div>views</div>") == [False] * 3
+
+
+def test_the_label_of_the_next_number_makes_no_counter_of_the_one_before() -> None:
+    assert number_of_every_look("Confirmed dead", "<div>views</div><div>5120</div>") == [True] * 3
+    assert number_of_every_look("Confirmed dead", "<div>views</div>") == [True] * 3

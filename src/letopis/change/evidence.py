@@ -37,6 +37,7 @@ from letopis.change.noise import (
     boilerplate_blocks,
     edit_weight,
     frame_blocks,
+    has_words,
     take_one,
     ticking_part,
     word_set,
@@ -189,7 +190,7 @@ class ChangeJudge:
         """Without the frame, and without what stands in the place of a piece of it."""
         old = [i for i in side.old if self.old.hashes[i] not in self.frame and i not in self._framed_old]
         new = [j for j in side.new if self.new.hashes[j] not in self.frame]
-        said = self._said(j for j in new if self.new.lengths[j] <= _FRAME_LENGTH or j in self._framed_new)
+        said = self._news_in_frame(j for j in new if self.new.lengths[j] <= _FRAME_LENGTH or j in self._framed_new)
         new = [j for j in new if j not in self._framed_new or j in said]
         in_frame = all(not away and anchor in self.frame for away, anchor in (side.region.before, side.region.after))
         short = all(self.new.lengths[j] <= _FRAME_LENGTH and j not in said for j in new)
@@ -197,7 +198,7 @@ class ChangeJudge:
             return ChangedBlocks(side.region, [], [])
         return ChangedBlocks(side.region, old, new)
 
-    def _said(self, blocks: Iterable[int]) -> frozenset[int]:
+    def _news_in_frame(self, blocks: Iterable[int]) -> frozenset[int]:
         """Of blocks of a frame those that say what this page never said before."""
         unread = (j for j in blocks if j not in self._banners and not self.habits.knows(self.new.hashes[j]))
         return self._trimmings.news_of_frame(unread)
@@ -251,7 +252,11 @@ class ChangeJudge:
         return digits_folded(old) == digits_folded(new) != "" and not ticking_part(old, new, self._label(j))
 
     def _label(self, j: int) -> str:
-        return self.new.text(j - 1) if j else ""
+        """What a number is called: the block before it, or else the one behind, unless that names the next number."""
+        before, behind, beyond = (self.new.text(n) if 0 <= n < len(self.new.lengths) else "" for n in (j - 1, j + 1, j + 2))
+        if _is_label(before) or not _is_label(behind) or (beyond and not has_words(beyond)):
+            return before
+        return behind
 
     def _flaps(self, state: Fingerprint, index: int) -> bool:
         """Whether a block stands on one side only and has come and gone before."""
@@ -407,3 +412,7 @@ def _total_weight(side: Fingerprint, frame: frozenset[int]) -> float:
 
 def _unless_moved(indices: list[int], side: Fingerprint, moved: Counter[int]) -> list[int]:
     return [i for i in indices if not take_one(moved, side.hashes[i])]
+
+
+def _is_label(text: str) -> bool:
+    return len(text) <= MOST_LABEL and has_words(text) and not any(map(str.isdigit, text))

@@ -94,7 +94,7 @@ def ticking_part(old: str, new: str, label: str = "") -> str:
     at the page or what they leave there; any other number is what the text says, however often it changes.
     """
     if digits_folded(old) == digits_folded(new):
-        beside = new if _has_words(new) else label[-MOST_LABEL:]
+        beside = new if has_words(new) else label[-MOST_LABEL:]
         if names_counter(beside) and not is_value(old) and not is_value(new):
             return "counter"
         if without_dates(old) == without_dates(new):
@@ -113,7 +113,8 @@ def _differ_in(form: re.Pattern[str], old: str, new: str) -> bool:
     return all(form.fullmatch(word) for pair in zip(before, after, strict=True) if pair[0] != pair[1] for word in pair)
 
 
-def _has_words(text: str) -> bool:
+def has_words(text: str) -> bool:
+    """Whether a text has any letter."""
     return any(map(str.isalpha, text))
 
 

@@ -354,9 +354,9 @@ _NO_LIMITS = {
 
 def _readable(row: SettingRow) -> SettingRow:
     """A setting with its values in words and units that people read."""
-    told = {"0": _NO_LIMITS[row.name], "0.0": _NO_LIMITS[row.name]} if row.name in _NO_LIMITS else {}
+    worded = {"0": _NO_LIMITS[row.name], "0.0": _NO_LIMITS[row.name]} if row.name in _NO_LIMITS else {}
     value, default, later = (
-        text if text is None else told.get(text) or _readable_value(text, row.unit)
+        text if text is None else worded.get(text) or _readable_value(text, row.unit)
         for text in (row.value, row.default, row.next)
     )
     return row._replace(value=value, default=default, next=later)
