@@ -22,7 +22,7 @@ print(json.dumps([status, sorted(sys.modules), len(compiled)]), file=sys.stderr)
 MODULES_OF_CHECK = 287
 MODULES_OF_GET = 212
 MODULES_OF_HELP = 141
-MODULES_OF_IMPORT = 366
+MODULES_OF_IMPORT = 369
 MODULES_OF_WATCH = 334
 COMPILED = 120
 """Texts of code that are made while modules are loaded, most of them by click and the standard library."""
