@@ -43,7 +43,7 @@ def test_the_time_and_the_actions_of_a_site_are_folded_on_a_phone_and_open_where
         crawl = tab.get_by_role("button", name="Crawl it again")
         date = tab.get_by_role("textbox", name="As of")
         assert (crawl.is_visible(), date.is_visible()) == (False, False)
-        tab.locator(".doing > summary").click()
+        tab.locator(".doing > summary").first.click()
         tab.locator(".moment > summary").click()
         crawl.wait_for()
         date.wait_for()
@@ -97,6 +97,39 @@ def test_a_card_of_a_phone_shows_what_matters_and_opens_to_the_rest(visit: Visit
         tab.goto(f"/site/{browsed_world.hosts[0]}?view=pages")
         tab.locator(".cards tbody tr [data-aside]").first.wait_for()
         assert tab.get_by_role("button", name="More").count() == 0
+
+
+def test_versions_checks_and_sites_are_rows_of_one_line_on_a_phone_and_open_to_the_rest(
+    visit: Visit, browsed_world: World
+) -> None:
+    with visit(viewport=NARROW) as tab:
+        for address in (f"/url/{browsed_world.url(0, 0)}", "/sites"):
+            tab.goto(address)
+            tab.locator(".one-line .folding tr").first.wait_for()
+            heights = tab.locator(".one-line .folding tbody tr").evaluate_all("all => all.map(one => one.offsetHeight)")
+            assert max(heights) < 60, address
+            row = tab.locator(".one-line .folding tbody tr").first
+            row.get_by_role("button", name="More").click()
+            row.locator("[data-aside] a").first.wait_for()
+
+
+def test_addresses_break_between_their_parts_and_badges_cover_no_text_on_a_phone(
+    visit: Visit, browsed_world: World
+) -> None:
+    meet = """() => [...document.querySelectorAll(".issues tbody tr")].filter((row) => {
+        const [name, badge] = [row.querySelector("a"), row.querySelector(".badge")].map((one) => one.getBoundingClientRect());
+        return badge.top < name.bottom - 1 && badge.left < name.right;
+    }).length"""
+    with visit(viewport=NARROW) as tab:
+        tab.goto(f"/site/{browsed_world.hosts[0]}?view=audit")
+        tab.locator(".issues tbody tr").first.wait_for()
+        assert tab.evaluate(meet) == 0
+        heading = tab.locator("h1").first
+        parts = heading.evaluate(
+            "one => [...one.childNodes].filter(each => each.nodeType === 3).map(each => each.data)"
+        )
+        assert "".join(parts) == browsed_world.hosts[0]
+        assert len(parts) == browsed_world.hosts[0].count(".") + 1
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])

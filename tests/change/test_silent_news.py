@@ -190,6 +190,10 @@ def test_a_heading_of_a_word_and_a_paragraph_of_two_are_news_at_the_first_look(
     assert told([body(Block(kind, text)) for text in (old, new)]) == [True]
 
 
+def test_an_identifier_beside_one_word_is_no_paragraph_of_two() -> None:
+    assert told([paragraph("request 7929177455295487"), paragraph("request 3fd22623959b4920")]) == [False]
+
+
 def test_frames_of_stored_forms_stay_silent() -> None:
     old, new = fingerprint(html()), fingerprint(html(head="<p>Flood: leave the lower town</p>"))
     assert compare(Fingerprint.from_bytes(new.to_bytes()), [Fingerprint.from_bytes(old.to_bytes())]).meaningful is False

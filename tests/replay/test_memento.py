@@ -250,6 +250,13 @@ def test_the_calendar_and_the_difference_are_pages(web: Any) -> None:
     assert difference.headers["content-security-policy"].startswith("sandbox")
 
 
+@pytest.mark.parametrize("digits", ["20240101000000", "20230601000000"])
+def test_a_calendar_of_a_time_without_captures_is_that_of_the_time_around_it(web: Any, digits: str) -> None:
+    around = web.get(f"/web/{digits}*/{PAGE}")
+    assert around.status == 200
+    assert all(f"/web/{one}/{PAGE}" in around.text for one in STAMPS)
+
+
 @pytest.mark.parametrize(
     "path", ["/web/", "/web/ftp://example.org/", "/web/2024/", "/web/http%3A%2F%2Fexample.org%2F", "/web/2024/%00"]
 )

@@ -43,6 +43,12 @@ def test_the_list_has_every_address_and_finds_some(web: WebClient) -> None:
     assert "Nothing fits" in web.get("/docs?q=zzzz", **BROWSER).text
 
 
+def test_readers_of_another_language_are_told_once_that_descriptions_are_english(web: WebClient) -> None:
+    told = "Popisy jsou v angličtině."
+    assert web.get("/docs", Accept_Language="cs", **BROWSER).text.count(told) == 1
+    assert "descriptions are in English" not in web.get("/docs", **BROWSER).text
+
+
 @pytest.mark.parametrize("name", ROUTED)
 def test_a_page_names_every_parameter_and_every_field_of_the_answer(web: WebClient, name: str) -> None:
     operation = all_operations()[name]

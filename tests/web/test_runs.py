@@ -29,9 +29,10 @@ from letopis.operations import Context
 from letopis.operations.accounts import AuditQuery, list_audit
 from letopis.operations.imports import SendFile, start_import
 from letopis.operations.job_files import step_operations
+from letopis.operations.job_rows import Job
 from letopis.operations.jobs import JobNumber, ShowQuery, job_query, show_job
 from letopis.operations.runs import StartRun, start_run
-from letopis.web.run_steps import FIELD_NAMES
+from letopis.web.run_steps import FIELD_NAMES, step_words
 
 
 @pytest.fixture
@@ -150,6 +151,28 @@ def test_the_progress_of_open_runs_is_sent_as_it_happens(web: WebClient, archive
     assert show_job(context, ShowQuery(id=made.id)).value.state == "queued"  # type: ignore[union-attr]
 
 
+def test_a_crawl_that_knows_of_nothing_that_waits_is_not_said_to_be_a_quarter_done(
+    web: WebClient, archive: Archive
+) -> None:
+    uwe = Person(web, "uwe")
+    uwe.post("/jobs/start", kind="crawl", site="https://example.org/")
+    claims = claims_of(archive)
+    claim = claims.take(JobQueue(archive).show(1, COMMAND_LINE).package, "worker", 0, 2**62)
+    assert claim is not None
+    bars = []
+    for waiting, share in ((0, 0.25), (3, 0.3)):
+        claims.beat(claim, 2**62, WorkerReport(f"1/1 download: 1 fetched, {waiting} waiting", share, None))
+        shown = uwe.get("/jobs/1").text
+        assert ("how many there are is not known yet" in shown) == (waiting == 0)
+        bars.append(re.findall(r"<progress [^>]*>", shown + uwe.get("/jobs").text))
+    assert [["value=" in bar for bar in found] for found in bars] == [[False, False], [True, True]]
+    job = show_job(Context(archive, user="uwe", rights=READ | WRITE), ShowQuery(id=1)).value
+    assert isinstance(job, Job)
+    rests = "1/1 download: 4 fetched, 3 waiting, example.org again at 2999-01-01T00:00:00Z (pause)"
+    assert "next request" in step_words(job._replace(step=rests))
+    assert "next request" not in step_words(job._replace(step=rests, state="paused"))
+
+
 def test_rows_of_a_result_are_a_table(tmp_path: Path) -> None:
     world = small_world()
     with Archive(tmp_path / "world") as archive:
@@ -178,6 +201,9 @@ def test_an_audit_shows_its_issues_in_words_and_leads_to_their_pages(tmp_path: P
     assert f'<a href="/site/{host}?view=audit&amp;kind=title-long#pages">title too long</a>' in shown
     assert f'href="/site/{host}?view=audit">Audit of {host}</a>' in shown
     assert "Search engines may list" in shown
+    issues = shown.partition('aria-label="Issues"')[2].partition("</table>")[0]
+    assert re.search(r'class="badge changed">warning</span>.*put what matters first', issues, re.DOTALL)
+    assert "dejte na začátek" in czech or "varování" in czech.partition('class="scroll cards issues"')[2]
     heads = re.findall(r'<a href="[^"]*t1\.sort=[^"]*">([^<]+)</a></th>', shown)
     assert heads == ["Page", "Status", "Issues", "Title", "Description", "Clicks", "Words", "Size"]
     assert '<span class="badge">canonical address missing</span>' in shown

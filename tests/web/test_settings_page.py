@@ -192,3 +192,10 @@ def test_what_the_machine_says_wins_and_what_fits_no_more_is_left_out() -> None:
     assert (found.monitor.every, found.crawl.delay, found.change.count, found.serve.port) == (
         21600.0, 3.0, "meaningful", 8080,
     )  # fmt: skip
+
+
+def test_a_limit_that_is_off_is_told_in_the_words_of_the_page_about_storage(web: WebClient) -> None:
+    told = {name: web.get(f"/settings?q={name}").text for name in ("store.keep_versions", "store.max_bytes")}
+    assert "<div>all" in told["store.keep_versions"]
+    assert "<div>no limit" in told["store.max_bytes"]
+    assert "<div>bez omezení" in web.get("/settings?q=store.max_bytes", Accept_Language="cs").text

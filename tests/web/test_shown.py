@@ -179,6 +179,18 @@ def test_unknown_things_are_told_on_a_page_with_the_right_status(pages: WebClien
     shown(pages.get('/search?q="open'), 400)
 
 
+def test_an_unknown_address_is_told_as_it_was_asked_with_what_is_known_with_fewer_parameters(
+    pages: WebClient, little_world: World
+) -> None:
+    url = little_world.url(0, 0)
+    for asked in (f"/url/{url}?utm_source=x&at=2026-01-01", f"/web/2026*/{url}?utm_source=x"):
+        told = pages.get(asked, Sec_Fetch_Dest="document", Accept="text/html").text
+        assert f'<span class="url">{url}?utm_source=x</span>' in told, asked
+        assert re.search(rf'With fewer parameters it is here: <a class="page" href="/url/{re.escape(url)}"', told), (
+            asked
+        )
+
+
 def test_an_empty_archive_shows_friendly_pages(make_pages: Callable[..., Any]) -> None:
     with make_pages() as web:
         for address in ("/", "/watches", "/search", "/search?q=x", "/crawl", "/jobs", "/duplicates", "/storage"):
@@ -345,7 +357,7 @@ def test_broken_links_tell_since_when_and_lead_to_the_last_good_version(tmp_path
     assert '<td data-label="Since"><time datetime="2024-01-01T12:30:00Z"' in answer.text
     assert "the old page" in answer.text, "in the line that is to be changed"
     assert answer.text.count("none: it never worked here") == 1
-    assert "2 addresses are linked here, all of them have been looked at." in answer.text
+    assert "Its pages link to 2 addresses, here and on other sites, all of them have been looked at." in answer.text
 
 
 def test_changes_are_shown_by_section_and_hour_as_a_table(pages: WebClient, little_world: World) -> None:

@@ -21,7 +21,7 @@ from letopis.crawl import CrawlOptions, enqueue_seeds
 from letopis.extract import read_page
 from letopis.index.link_index import LinkIndex
 from letopis.index.link_reports import links_for, links_in, links_out
-from letopis.model import Hop, rfc3339, stamp14, to_millis
+from letopis.model import Failure, FailureKind, Hop, Outcome, rfc3339, stamp14, to_millis
 from letopis.operations import Context
 from letopis.operations.projects import AddToProjectCommand, add_to_project
 
@@ -187,10 +187,38 @@ def test_a_map_tells_how_many_pages_it_cannot_show(mixed: WebClient, view: str) 
     assert re.search(r'href="/url/http://a.example/late"[^>]*>Late</a><span class="where">/late<', found)
 
 
+@pytest.mark.parametrize("view", ["map", "changes", "ranks"])
+def test_a_site_is_compared_with_any_minute_and_those_of_its_changes_are_offered(web: WebClient, view: str) -> None:
+    rows(web, f"/site/a.example?view=changes&since={rfc3339(at(10))}&as=json")
+    shown = web.get(f"/site/a.example?view={view}&since={rfc3339(at(10))}").text
+    assert 'type="datetime-local" name="since" value="2024-01-01T12:10"' in shown
+    offered = re.findall(r'<option value="([^"]+)">', shown.partition('<datalist id="moments">')[2])
+    assert offered == sorted(offered, reverse=True)
+    assert "2024-01-01T12:41" in offered, "the minute after the change of a page, which it was found by"
+    told = rows(web, "/site/a.example?view=changes&since=2024-01-01T12:41&as=json")
+    assert {row["event"] for row in told} == {"appeared", "vanished"}
+
+
+def test_the_head_of_a_site_names_parts_that_add_up(tmp_path: Path) -> None:
+    with Archive(tmp_path / "parts", clock=lambda: at(100)) as opened:
+        opened.record([look(HOME, at(0), text("Home", NEWS)), look(NEWS, at(1), text("News"))])
+        failure = Failure(FailureKind.ROBOTS, "robots.txt forbids it")
+        lost = look(LATE, at(3), status=0, headers=(), failure=failure, outcome=Outcome.REFUSED)
+        opened.record([look(OLD, at(2), status=404), lost])
+        with running(opened) as client:
+            told = rows(client, "/site/a.example?view=pages&as=json")
+            head = (
+                client.get("/site/a.example?view=pages").text.partition('<p class="address">')[2].partition("</p>")[0]
+            )
+    known, *parts = (int(one) for one in re.findall(r">(\d+) ", head))
+    assert known == len(told) == sum(parts) == 4
+    assert 'kind=none">1 without an answer yet</a>.' in head
+
+
 def test_broken_links_tell_how_many_addresses_nobody_has_looked_at(mixed: WebClient) -> None:
     rows(mixed, "/site/a.example?view=pages&as=json")
     shown = mixed.get("/site/a.example?view=broken").text
-    assert "4 addresses are linked here, 1 of them has not been looked at." in shown
+    assert "Its pages link to 4 addresses, here and on other sites, 1 of them is without an answer yet." in shown
     assert "No link of this site is known to be broken." in shown
 
 
@@ -291,3 +319,27 @@ def test_a_project_shows_what_changed_in_it_and_what_is_unavailable(archive: Arc
     assert latest.index("/late") < latest.index("/news"), "the newest first"
     assert ELSEWHERE not in latest
     assert '<span class="state down">1</span>' in shown
+
+
+def test_copies_whose_title_is_only_a_number_are_called_by_their_address(tmp_path: Path) -> None:
+    with Archive(tmp_path / "copies", clock=lambda: at(100)) as opened:
+        opened.record([look(f"http://a.example/{name}", at(1), text("200")) for name in ("one", "two")])
+        with running(opened) as client:
+            (row,) = rows(client, "/duplicates?as=json")
+            shown = client.get("/duplicates").text
+    assert row["keep"] == "http://a.example/one"
+    assert re.search(r'href="/url/http://a.example/one"[^>]*>a\.example/one<', shown)
+
+
+def test_the_steps_of_a_circle_of_redirects_are_joined_by_arrows(tmp_path: Path) -> None:
+    circle = [f"http://a.example/{name}" for name in "abc"]
+    with Archive(tmp_path / "circle", clock=lambda: at(100)) as opened:
+        opened.record([look(HOME, at(0), text("Home", circle[0]))])
+        for url, to in zip(circle, [*circle[1:], circle[0]], strict=True):
+            head = (("Location", to), ("Content-Type", "text/html"))
+            opened.record([look(url, at(1), b"moved", 302, headers=head, outcome=Outcome.UNCHANGED)])
+        with running(opened) as client:
+            rows(client, "/site/a.example?view=pages&as=json")
+            shown = client.get("/site/a.example?view=report&kind=loop").text
+    steps = shown.partition('<td data-label="Pages">')[2].partition("</td>")[0]
+    assert steps.count(" →<br>") == steps.count('class="page"') - 1 > 0

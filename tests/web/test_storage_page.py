@@ -110,3 +110,13 @@ def test_owners_have_the_archive_verified_from_the_page(web: WebClient, archive:
     assert 'name="kind" value="verify"' in page
     assert olga.send("/jobs/start", kind="verify") == (303, "/jobs/1")
     assert 'value="verify"' not in web.get("/storage", Accept="text/html").text
+
+
+def test_an_archive_that_takes_more_than_was_fetched_says_by_how_much_and_why(web: WebClient, archive: Archive) -> None:
+    stats = archive.stats()
+    assert stats.raw_bytes < stats.disk_bytes
+    page = web.get("/storage", Accept="text/html").text
+    saved = re.search(r"<dt>Saved</dt><dd>(-[\d.]+)\xa0%</dd><dd class=\"under\">larger than fetched: ([^<]+)<", page)
+    assert saved
+    assert float(saved[1]) == pytest.approx(100 * (1 - stats.disk_bytes / stats.raw_bytes), rel=0.2)
+    assert "to be set in <code>letopis.toml</code>" in page

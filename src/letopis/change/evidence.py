@@ -11,6 +11,7 @@ metadata nobody sees).
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -58,6 +59,8 @@ _ALIKE = 0.35
 _SWAPPED, _LITTLE = 0.5, 0.25
 _LEAST_WORDS = {BlockKind.PARAGRAPH: 2, **dict.fromkeys(HEADINGS, 1)}  # of what reads as a headline or a sentence
 _LEAST_ENTRY = 3
+_WITH_DIGITS = re.compile(r"\w*\d\w*")
+_MOST_BRIEF = 200
 
 
 class WeightedBlock(NamedTuple):
@@ -349,7 +352,9 @@ class ChangeJudge:
         block = self.new.hashes[j]
         if block in self._old_set or self.habits.knows(block):
             return False
-        return words_in(self.new.text(j)) >= _LEAST_WORDS.get(self.new.kinds[j], _LEAST_ENTRY)
+        text = self.new.text(j)
+        least = _LEAST_WORDS.get(self.new.kinds[j], _LEAST_ENTRY)
+        return words_in(text) >= _LEAST_ENTRY or words_in(_WITH_DIGITS.sub(" ", text[:_MOST_BRIEF])) >= least
 
     def _state(self, i: int, j: int) -> bool:
         """Whether a cell went from one state to another of those that other cells of the page have, too."""

@@ -227,9 +227,10 @@ def snippet(text: str, pattern: re.Pattern[str] | None) -> Snippet:
         return _opening(text, body)
     low = lowered(text)
     hit = _best_hit(low, body, pattern)
-    if hit is not None and _says_the_title(text, hit.start()) and (prose := _PROSE.search(text, body)):
-        body, hit = prose.start(), pattern.search(low, prose.start())
-        hit = None if hit is None or _is_in_frame(low, hit) else hit
+    if hit is not None and _says_the_title(text, hit.start()) and (prose := _PROSE.search(text, hit.end())):
+        body, later = prose.start(), islice(pattern.finditer(low, prose.start()), _MAX_WEIGHED_HITS)
+        said = (one for one in later if not _is_in_frame(low, one) and not _says_the_title(text, one.start()))
+        hit = next(said, None)
     return _opening(text, body) if hit is None else _context_of(text, low, *hit.span(), pattern)
 
 
@@ -248,9 +249,9 @@ def _is_in_frame(text: str, hit: re.Match[str]) -> bool:
 
 
 def _says_the_title(text: str, at: int) -> bool:
-    """Whether the block at a place is the title, or a heading that repeats it or its part."""
-    first, title = text.rfind("\n", 0, at) + 1, text[LINE_LEAD : text.find("\n")]
-    return text[0] == "t" and text[first] in "t123456" and text[first + LINE_LEAD :].partition("\n")[0] in title
+    """Whether the block at a place is the title, or repeats it or its part."""
+    first, end = text.rfind("\n", 0, at) + 1 + LINE_LEAD, text.find("\n", at)
+    return text[0] == "t" and text[first : end if end >= 0 else None] in text[LINE_LEAD : text.find("\n")]
 
 
 def _body_start(text: str) -> int:

@@ -158,13 +158,18 @@ _MOST_LISTED = 500
 def calendar(archive: Archive, web: ReplayUrls, address: ReplayAddress, request: Request) -> Response:
     """A page for people, of all captures or of those whose time begins with some digits.
 
+    Digits with which none begins stand for the day, the month or the year around them, or for all times.
     At most `MOST_CALENDAR_CAPTURES` are on it. Years with many are not listed: their days lead to pages of their own.
     """
-    digits = address.stamps[0] if address.stamps else ""
-    span = TimeRange(earliest_millis(digits), latest_millis(digits)) if digits else ALL_TIMES
-    batches = archive.attached(CaptureList).batches(KeyRange.exactly(surt(address.url)), span)
-    rows = list(islice((row for batch in batches for row in batch), MOST_CALENDAR_CAPTURES + 1))
-    if not rows:
+    asked = address.stamps[0] if address.stamps else ""
+    key = KeyRange.exactly(surt(address.url))
+    for digits in (asked, *(asked[:most] for most in (8, 6, 4, 0) if most < len(asked))):
+        span = TimeRange(earliest_millis(digits), latest_millis(digits)) if digits else ALL_TIMES
+        found = (row for batch in archive.attached(CaptureList).batches(key, span) for row in batch)
+        rows = list(islice(found, MOST_CALENDAR_CAPTURES + 1))
+        if rows:
+            break
+    else:
         raise not_captured(address.url)
     captures = [
         (timestamp(row[2]), web.memento(row[2], row[1]), row[3], row[8] == VERSION)

@@ -119,17 +119,25 @@ def _accounts_page(request: Request, notice: AccountNotice) -> Response:
 
     shown = {"tokens": table(TOKEN_COLUMNS, "t", operations.list_tokens(context, everything))}
     if owner:
-        log = operations.list_audit(context, operations.AuditQuery(limit=_MOST_AUDIT))
         shown["people"] = table(USER_COLUMNS, "u", operations.list_users(context, everything))
-        shown["audit"] = table(AUDIT_LOG_COLUMNS, "log", log)
     return first_download(shown) or render_page(
         request, "accounts.html", notice.status, notice=notice, owner=owner, person=person,
         has_factor=person is not None and factors.is_on(person.id),
         recovery_left=factors.left(person.id) if person else 0,
         invitations=list(invitations.list_invitations(context, everything)) if owner else [],
-        now=context.moment(), roles=list(ROLES), scopes=list(SCOPES), few=_FEW,
-        audit_names=AUDIT_NAMES, things=partial(audited_things, context), **shown,
+        now=context.moment(), roles=list(ROLES), scopes=list(SCOPES), few=_FEW, **shown,
     )  # fmt: skip
+
+
+@router.get("/audit")
+def audit_log(request: Request) -> Response:
+    """Who did what, the newest first; for owners."""
+    context = context_of(request)
+    rows = list(operations.list_audit(context, operations.AuditQuery(limit=_MOST_AUDIT)))
+    table = make_table(request, AUDIT_LOG_COLUMNS, rows, key="log", size=_LINES)
+    return table_download(table, "audit") or render_page(
+        request, "audit.html", audit=table, audit_names=AUDIT_NAMES, things=partial(audited_things, context)
+    )
 
 
 @router.get("/projects")

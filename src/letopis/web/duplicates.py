@@ -55,11 +55,12 @@ class DuplicateLine(NamedTuple):
 
 def _line(group: DocumentCopies) -> DuplicateLine:
     keep, *others = sorted(group.urls, key=_plainness)
-    return DuplicateLine(keep, tuple(others), group.copies, group.title, group.bytes)
+    title = "" if group.title.strip().isdigit() else group.title  # a number alone names no page
+    return DuplicateLine(keep, tuple(others), group.copies, title, group.bytes)
 
 
 def _plainness(url: str) -> tuple[bool, bool, int, str]:
-    """Addresses that people keep come first: without a question, secure, short."""
+    """Addresses that people keep come first: without parameters, secure, short."""
     return "?" in url, not url.startswith("https:"), len(url), url
 
 

@@ -56,6 +56,9 @@ def alert_words(sentence: str) -> str:
 
 
 REWORDED = {
+    "cancelled while it ran; what it had recorded is kept": translatable(
+        "It was cancelled while it ran; what it had recorded is kept."
+    ),
     "there is no job {number}; see the list of jobs": translatable("There is no run {number}."),
     "there is no job '{number}'; see the list of runs": translatable("There is no run {number}."),
     "job {number} is gone; submit it again": translatable("Run {number} is gone; start it again."),

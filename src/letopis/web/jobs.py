@@ -42,6 +42,7 @@ from letopis.web.run_steps import (
     VALUE_NAMES,
     asked_words,
     failure_words,
+    run_progress,
     run_results,
     run_title,
     step_words,
@@ -211,7 +212,13 @@ async def _progress(request: Request, run: int | None) -> AsyncIterator[str]:
         state.listeners -= 1
 
 
-environment.filters |= {"step": step_words, "run_title": run_title, "run_failure": failure_words, "asked": asked_words}
+environment.filters |= {
+    "step": step_words,
+    "far": run_progress,
+    "run_title": run_title,
+    "run_failure": failure_words,
+    "asked": asked_words,
+}
 
 
 def _open_jobs(request: Request, run: int | None) -> str:
@@ -221,7 +228,13 @@ def _open_jobs(request: Request, run: int | None) -> str:
 
 def _open_jobs_in_words(context: Context, run: int | None) -> str:
     found: list[dict[str, Any]] = [
-        {"id": job.id, "state": job.state, "step": step_words(job), "progress": job.progress, "message": job.message}
+        {
+            "id": job.id,
+            "state": job.state,
+            "step": step_words(job),
+            "progress": run_progress(job),
+            "message": job.message,
+        }
         for wanted in ("queued", "running")
         for job in operations.list_jobs(context, operations.JobsQuery(state=wanted, limit=_SIZE))
     ]

@@ -47,7 +47,7 @@ from letopis.operations.watch_tags import NoParameters, watch_tags
 from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
 from letopis.urls import host, parse_user_url
-from letopis.web.alerts import shown_alerts
+from letopis.web.alerts import count_unread, shown_alerts
 from letopis.web.cache import page_cache_of
 from letopis.web.charts import Bar, bars, growth_line
 from letopis.web.jobs import open_runs
@@ -84,6 +84,13 @@ class CrawlBacklog(NamedTuple):
     fresh: float | None
 
 
+@router.get("/help")
+@router.get("/guide")
+def help_page(request: Request) -> Response:
+    """What people come for, in a few sentences each, and where to read on."""
+    return render_page(request, "help.html")
+
+
 @router.get("/")
 def overview(request: Request, archive: ArchiveDep, before: str = "") -> Response:
     """Totals, freshness, activity, hosts, latest changes; `before` goes further back in the list."""
@@ -97,7 +104,7 @@ def overview(request: Request, archive: ArchiveDep, before: str = "") -> Respons
         hosts=known.soon("hosts", 10, lambda: busiest_hosts(archive, 12)), changes=changes[:_LISTED],
         older=changes[_LISTED - 1].id if len(changes) > _LISTED else None, before=before,
         first_start=not changes and not before and queue.new == 0,
-        alerts=shown_alerts(request, AlertsQuery(limit=_ALERTS)),
+        alerts=shown_alerts(request, AlertsQuery(limit=_ALERTS)), unread=count_unread(request),
         runs=open_runs(context), watches=sum(tag.watches for tag in watch_tags(context, NoParameters())),
     )  # fmt: skip
 
@@ -105,12 +112,12 @@ def overview(request: Request, archive: ArchiveDep, before: str = "") -> Respons
 SITE_COLUMNS = (
     TableColumn("name", translatable("Site"), "custom"),
     TableColumn("pages", translatable("Addresses"), "number"),
-    TableColumn("changes", translatable("Changes"), "number"),
+    TableColumn("changes", translatable("Changes"), "number", aside=True),
     TableColumn("versions", translatable("Versions"), "number", hidden=True),
     TableColumn("changed", translatable("Newest version"), "ago", aside=True),
     TableColumn("checked", translatable("Last check"), "ago", aside=True),
     TableColumn("stored_bytes", translatable("Stored"), "size", aside=True),
-    TableColumn("open", translatable("Open"), "actions"),
+    TableColumn("open", translatable("Open"), "actions", aside=True),
 )
 
 
@@ -312,6 +319,7 @@ def _settings_page(
         request, "settings.html", status, sections=sections, q=q[:200], only=only,
         counts={name: len(found) for name, found in chosen.items()}, file=_SETTINGS_FILE, done=done,
         problem=problem, sent=sent, written=written, long_texts=_LONG_TEXTS, section_names=_SECTION_NAMES,
+        plain_words=_PLAIN_WORDS,
     )  # fmt: skip
 
 
@@ -336,10 +344,21 @@ def _change_setting(request: Request, form: Mapping[str, str]) -> Response:
     return RedirectResponse(f"/settings?q={quote(name)}&done=changed", 303)
 
 
+_NO_LIMITS = {
+    "store.keep_versions": translatable("all"), "store.keep_for": translatable("any"),
+    "store.thin_after": translatable("none"), "store.max_bytes": translatable("no limit"),
+    "serve.checks_a_day": translatable("no limit"), "serve.watches_a_day": translatable("no limit"),
+}  # fmt: skip
+"""What 0 means, in the words of the page about storage."""
+
+
 def _readable(row: SettingRow) -> SettingRow:
     """A setting with its values in words and units that people read."""
-    later = None if row.next is None else _readable_value(row.next, row.unit)
-    value, default = _readable_value(row.value, row.unit), _readable_value(row.default, row.unit)
+    told = {"0": _NO_LIMITS[row.name], "0.0": _NO_LIMITS[row.name]} if row.name in _NO_LIMITS else {}
+    value, default, later = (
+        text if text is None else told.get(text) or _readable_value(text, row.unit)
+        for text in (row.value, row.default, row.next)
+    )
     return row._replace(value=value, default=default, next=later)
 
 
@@ -391,3 +410,4 @@ def _use_by_day(found: Mapping[str, Any], today: int) -> list[Bar]:
 
 
 _WORDS = {"true": "yes", "false": "no", "": "none"}
+_PLAIN_WORDS = {*_WORDS.values(), *_NO_LIMITS.values()}

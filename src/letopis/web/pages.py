@@ -32,7 +32,7 @@ from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model import rfc3339, stamp14
 from letopis.replay.addresses import embedded_url, path_after
 from letopis.schedule.policies import format_span
-from letopis.urls import host
+from letopis.urls import host, without_tracking
 from letopis.web.engine_words import error_words, finding_words, full_sentence
 from letopis.web.languages import (
     LANGUAGES,
@@ -49,7 +49,8 @@ from letopis.web.watch_form import every_words
 _HERE = Path(__file__).parent
 STATIC = _HERE / "static"
 _UNITS = ("B", "kB", "MB", "GB", "TB")
-_STAMPED = re.compile(r"^(?:\d{1,14}(?:[a-z]{2}_)?|\*)/")
+_STAMPED = re.compile(r"^(?:\d{1,14}(?:[a-z]{2}_|\*)?|\*)/")
+_OURS = re.compile(r"(?:at|alert|from|to|view|saved\.now|(?:v|c|in|out)\.\w+)=")
 _IN_PATH = "/:@!$&'()*+,;=-._~[]"
 
 
@@ -255,10 +256,11 @@ def _current_address(request: Request) -> str:
     return asked.path + (f"?{asked.query}" if asked.query else "")
 
 
-def _site_beside(archive: Archive, url: str) -> tuple[str, int]:
-    """The host of an address that is not here, and how many others of it are."""
-    name = host(url)
-    return name, count_site_pages(archive, name, _MOST_BESIDE)
+def _site_beside(archive: Archive, url: str) -> tuple[str, int, str]:
+    """The host of an address that is not here, how many others of it are, and what is known with fewer parameters."""
+    name, fewer = host(url), (without_tracking(url), url.partition("?")[0])
+    known = (one for one in fewer if one != url and find_page(archive, one) is not None)
+    return name, count_site_pages(archive, name, _MOST_BESIDE), next(known, "")
 
 
 def error_page(request: Request, error: LetopisError) -> HTMLResponse:
@@ -278,6 +280,8 @@ def problem_page(request: Request, status: int, message: str) -> HTMLResponse:
     nowhere = status == 404 and request.scope.get("route") is None and not unknown
     if nowhere:
         title = translatable("No such page")
+    if status == 404 and request.url.path == "/join":
+        title, nowhere = translatable("This invitation was already used or has expired"), False
     lacking = status == 403 and message.endswith("may not do this; ask an owner of this archive")
     return render_page(
         request, "error.html", status, title=title, message=message, unknown=unknown, nowhere=nowhere, lacking=lacking,
@@ -290,10 +294,17 @@ def _unknown_address(request: Request) -> str:
     for prefix in ("/url/", "/compare/", "/web/"):
         if request.url.path.startswith(prefix):
             path = path_after(request.scope, prefix)
-            return _parsed_url(_STAMPED.sub("", path) if prefix == "/web/" else path.partition("?")[0]) or ""
+            return _parsed_url(_STAMPED.sub("", path) if prefix == "/web/" else _page_asked(path)) or ""
     if request.url.path.startswith("/site/"):
         return _parsed_url(path_after(request.scope, "/site/").partition("?")[0]) or ""
     return ""
+
+
+def _page_asked(path: str) -> str:
+    """An address with its question, but for the parameters that are ours."""
+    where, _, query = path.partition("?")
+    rest = "&".join(pair for pair in query.split("&") if pair and not _OURS.match(pair))
+    return unquote(where) + (f"?{rest}" if rest else "")
 
 
 class PageRoute(APIRoute):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 _CRAWL_FIGURES = translatable("{fetched} looked at, {waiting} waiting")
+_NOT_KNOWN = translatable("{fetched} looked at, how many there are is not known yet")
 _ALL_FETCHED = translatable("{fetched} looked at")
 _HOST_RESTS = translatable("the next request to {host} is in {span}")
 _HOST_BUSY = translatable("{host} answered with {status} and is asked again in {span}")
@@ -58,6 +59,12 @@ def step_words(job: Job) -> str:
     return f"{called}: {said}" if said else called
 
 
+def run_progress(job: Job) -> float | None:
+    """How far a run is, from 0 to 1; None for a crawl that works and does not know yet of anything that waits."""
+    known = _CRAWLED.search(job.step)
+    return None if known and known[2] == "0" and job.state == "running" else job.progress
+
+
 def _figures(figures: str, job: Job) -> str:
     known = _CRAWLED.fullmatch(figures)
     if known is None:
@@ -65,7 +72,9 @@ def _figures(figures: str, job: Job) -> str:
     fetched, waiting, host, until, status = known.groups()
     if job.ended or waiting is None:
         return translate(_ALL_FETCHED, fetched=fetched)
-    said = translate(_CRAWL_FIGURES, fetched=fetched, waiting=waiting)
+    said = translate(_CRAWL_FIGURES if int(waiting) else _NOT_KNOWN, fetched=fetched, waiting=waiting)
+    if job.state == "paused":
+        return said
     now = datetime.now(UTC)
     left = (as_moment(until, now) - now).total_seconds() if until else 0.0
     if left <= 0:
@@ -158,14 +167,6 @@ class RunFigure(NamedTuple):
     kind: str
 
 
-class FoundIssue(NamedTuple):
-    """An issue of an audit, and on how many pages it is."""
-
-    name: str
-    label: str
-    pages: int
-
-
 class MoreLink(NamedTuple):
     """A page that shows more, and its label, which may name what it is about."""
 
@@ -181,7 +182,7 @@ class RunResult(NamedTuple):
     heading: str
     site: str
     figures: Sequence[RunFigure]
-    issues: Sequence[FoundIssue]
+    issues: Mapping[str, int]
     table: TableView | None
     nothing: str
     more: MoreLink | None
@@ -323,13 +324,12 @@ def _figures_of(tag: str, given: Mapping[str, str]) -> list[RunFigure]:
     return [RunFigure(_HEADINGS[tag], int(rows), "number")] if counted else figures
 
 
-def _issues(given: Mapping[str, str]) -> list[FoundIssue]:
-    """The issues of an audit, those on most pages first."""
+def _issues(given: Mapping[str, str]) -> dict[str, int]:
+    """The issues of an audit, and on how many pages each is."""
     if not given.get("issues", "").startswith("{"):
-        return []
+        return {}
     counts: dict[str, int] = json.loads(given["issues"])
-    found = [FoundIssue(name, ISSUE_NAMES[name], count) for name, count in counts.items() if name in ISSUE_NAMES]
-    return sorted(found, key=lambda one: -one.pages)
+    return {name: count for name, count in counts.items() if name in ISSUE_NAMES}
 
 
 _SITE_VIEWS = {

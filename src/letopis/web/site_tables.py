@@ -120,7 +120,7 @@ ANSWER_NAMES = {
     "file": translatable("other files"),
     "redirect": translatable("redirects"),
     "error": translatable("errors"),
-    "none": translatable("no answer yet"),
+    "none": translatable("without an answer yet"),
 }
 LINK_COLUMNS = (
     TableColumn("url", translatable("Page"), "page"),
@@ -154,7 +154,7 @@ def audit_table(audits: Sequence[AuditCounts]) -> tuple[list[TableColumn], list[
     known = [issue for issue in ISSUE_NAMES if any(issue in one.issues for one in audits)]
     columns = [
         TableColumn("at", translatable("When"), "time"),
-        TableColumn("pages", translatable("Pages"), "number"),
+        TableColumn("pages", translatable("Pages and errors"), "number"),
         TableColumn("faulty", translatable("Pages with issues"), "number"),
         *(TableColumn(issue, ISSUE_NAMES[issue], "number") for issue in known),
     ]

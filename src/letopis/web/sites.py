@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -109,6 +109,8 @@ _SECTIONS = 12
 """Largest parts of a site that stand beside its picture."""
 _AUDITS = 12
 """Times at which the audit shows how many pages had issues."""
+_MOMENTS = 50
+"""Times of changes that are offered to compare with."""
 _MOST_AUDITED_AGAIN = 500
 """Pages up to which a site is audited at earlier times as well."""
 
@@ -243,13 +245,19 @@ def _answer(request: Request, where: str, ask: SiteQuery) -> Response:
         request, "site.html", site=name,
         pages=None if ask.at else found.count(), answers=found.now("answers", site_listings.count_answers),
         view=ask.view, answers_called=ANSWER_NAMES, views=SITE_VIEWS, at=seen_from, since=before, dated=bool(ask.at),
-        bar=time_bar(request, seen_from if ask.at else None, found.times(), now),
+        bar=time_bar(request, seen_from if ask.at else None, found.times(), now), moments=_moments(found.times()),
         link=urlencode(
             {"view": ask.view, "at": rfc3339(seen_from)} | ({"since": rfc3339(before)} if ask.since else {})
         ),
         kept=urlencode({name: value for name, value in (("at", ask.at), ("since", ask.since)) if value}),
         waiting=filled is None, checked=_checked(context, request.query_params.get("checked", "")), **(filled or {}),
     )  # fmt: skip
+
+
+def _moments(times: Sequence[CountedTime]) -> list[datetime]:
+    """The last minutes by which something had changed, the newest first."""
+    ended = {when.replace(second=0, microsecond=0) + timedelta(minutes=1) for when, _ in times}
+    return sorted(ended, reverse=True)[:_MOMENTS]
 
 
 def _checked(context: Context, url: str) -> Check | None:

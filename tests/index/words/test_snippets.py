@@ -28,7 +28,9 @@ def test_the_pages_own_text_comes_before_its_frame_and_its_head() -> None:
 
 
 def test_a_page_found_by_its_title_shows_how_its_text_begins() -> None:
-    text = stored(f"t{BODY}Archive | Town", f"1{BODY}Archive", f"p{BODY}How it begins.", f"l{FRAME}To the archive")
+    text = stored(
+        f"t{BODY}Archive | Town", f"i{BODY}Home", f"1{BODY}Archive", f"p{BODY}How it begins.", f"l{FRAME}To the archive"
+    )
     assert snippet(text, pattern("archive")).text == "How it begins."
     assert snippet(stored(f"t{BODY}Archive", f"p{BODY}Nothing"), pattern("archive")).text == "Nothing"
     assert snippet(stored(f"t{BODY}Archive", f"1{BODY}Archive of it", f"p{BODY}No"), pattern("archive")).marks

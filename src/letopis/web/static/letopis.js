@@ -276,6 +276,12 @@ for (const label of document.querySelectorAll("[data-choose-all]")) {
 // What a phone folds away stands open where there is room.
 for (const one of document.querySelectorAll("[data-open-wide]")) one.open ||= matchMedia("(min-width: 40rem)").matches;
 
+// An address breaks at its dots, slashes, underscores and hyphens, not inside of words.
+for (const one of document.querySelectorAll("h1, .page, .where, .url, .crumbs a, td a, td strong, .rows a")) {
+  if (one.children.length || !/^\s*\S+[./_-]\S+\s*$/.test(one.textContent)) continue;
+  one.replaceChildren(...one.textContent.split(/(?<=[./_-])(?=[^./_-])/).flatMap((part) => [part, document.createElement("wbr")]));
+}
+
 // Cards on a phone show what matters; the rest of a row opens below it.
 for (const group of matchMedia("(max-width: 40rem)").matches ? document.querySelectorAll("[data-more]") : []) {
   group.classList.add("folding");
@@ -309,7 +315,7 @@ for (const note of document.querySelectorAll("[data-until-other]")) {
   document.querySelector("main").addEventListener("input", () => (typed = true));
   const ask = async () => {
     const answer = document.hidden ? null : await fetch(note.dataset.untilOther).catch(() => null);
-    const value = answer?.ok ? (await answer.json())[note.dataset.field] : note.dataset.value;
+    const value = answer?.ok ? ((await answer.json())[note.dataset.field] ?? "") : note.dataset.value;
     if (value === note.dataset.value) setTimeout(ask, (pause = Math.min(pause * 1.3, 20000)));
     else if (typed) note.querySelector("a").hidden = false;
     else loadAgain();

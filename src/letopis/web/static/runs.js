@@ -51,7 +51,9 @@ if (places.size) {
         return;
       }
       place.querySelector("[data-run-step]").textContent = run.step;
-      place.querySelector("progress").value = run.progress;
+      const bar = place.querySelector("progress");
+      if (run.progress === null) bar.removeAttribute("value");
+      else bar.value = run.progress;
       if (run.looks) {
         showLooks(run.looks, run.called);
         showOutcomes(run.outcomes, run.called);
