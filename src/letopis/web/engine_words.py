@@ -139,8 +139,12 @@ REWORDED = {
     "'{text}' is not a time; {hint}": translatable("{text} is not a time: write 2026-03-01 or 2026-03-01T12:00."),
     "'{text}' is not a timestamp; {hint}": translatable("{text} is not a time: write 2026-03-01 or 2026-03-01T12:00."),
     "'{text}' is too early; {hint}": translatable("{text} is too early: write 2026-03-01 or 2026-03-01T12:00."),
-    "'{text}' is not a duration; {hint}": translatable("{text} is not a duration: write 10m, 1h or 7d."),
-    "'{text}' is too long; {hint}": translatable("{text} is too long: write at most a thousand years, such as 7d."),
+    "'{text}' is not a duration; write 500ms, 90s, 10m, 1h, 7d or 2 weeks": translatable(
+        "{text} is not a duration: write 10m, 1h or 7d."
+    ),
+    "'{text}' is too long; write at most a thousand years, such as 1h or 7d": translatable(
+        "{text} is too long: write at most a thousand years, such as 7d."
+    ),
     "choose a date such as 2026-03-01": translatable("Choose a date such as 2026-03-01."),
     "{name} must be between {least} and {most}": translatable("{name} must be between {least} and {most}."),
     "{name} is set in the {place}; change it there": translatable(
