@@ -39,7 +39,7 @@ EXPECTED: dict[str, int] = {
     "GET /api/v1/watches": READ, "POST /api/v1/watches": WRITE, "DELETE /api/v1/watches": WRITE,
     "GET /api/v1/watches/alerts": READ,
     "GET /api/v1/tokens": WRITE, "POST /api/v1/tokens": WRITE, "DELETE /api/v1/tokens/{name}": WRITE,
-    "GET /api/v1/usage": OWN, "GET /statistics": OWN,
+    "GET /api/v1/usage": OWN, "GET /statistics": OWN, "GET /audit": OWN,
     "GET /api/v1/users": OWN, "POST /api/v1/users": OWN, "DELETE /api/v1/users/{name}": OWN,
     "PUT /api/v1/users/{name}/password": WRITE, "PUT /api/v1/users/{name}/role": OWN,
     "PUT /api/v1/users/{name}/group": OWN, "GET /api/v1/audit": OWN, "PUT /api/v1/content": OWN,
@@ -464,11 +464,11 @@ def test_the_first_owner_needs_the_code_from_the_terminal(make_archive: Any) -> 
     assert ready.wait(300)
     web, kind = WebClient(server.address), "application/x-www-form-urlencoded"
     form = {"name": "anna", "password": PASSWORD, "code": "guess"}
-    assert "Make the first owner" in web.get("/login").text
+    assert "Create the owner account" in web.get("/login").text
     assert "Code from the terminal" not in web.get(f"/login?setup={code}").text, "its address brings the code along"
     refused = web.ask("POST", "/setup", urlencode(form), Content_Type=kind)
     assert refused.status == 403
-    assert "The code is wrong. It stands on the terminal" in refused.text
+    assert "The code is wrong. It is shown in the terminal" in refused.text
     assert 'name="name" value="anna"' in refused.text, "what was typed stays"
     assert web.ask("POST", "/setup", urlencode(form | {"code": code}), Content_Type=kind).status == 303
     assert web.ask("POST", "/setup", urlencode(form | {"code": code, "name": "eve"}), Content_Type=kind).status == 403

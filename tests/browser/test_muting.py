@@ -36,7 +36,7 @@ class WatchedPage:
         self.verdict = [self.look(number) for number in range(10, 20)][-1]
 
     def look(self, number: int) -> str:
-        self.site.set("/page", f"<p>Tickets sold so far: {number}</p>{STANDING}".encode())
+        self.site.set("/page", f"<p>Visitors so far: {number}</p>{STANDING}".encode())
         return check_pages(self.context, [self.url], CheckOptions(now=True, private_ok=True))[0].verdict
 
     def rules(self) -> list[tuple[str, str]]:

@@ -258,7 +258,7 @@ def sees_the_alert(tab: Any, say: Callable[[str], str], url: str) -> None:
     row.locator("a[href^='/compare/']").click()
     tab.get_by_role("heading", name=say("What changed")).wait_for()
     assert tab.locator(".words ins").first.inner_text().strip() in ("30", "30 EUR")
-    tab.get_by_role("status").get_by_text(say("Marked as read")).wait_for()
+    tab.get_by_role("status").get_by_text(say("Read")).wait_for()
     with tab.expect_navigation():
         tab.get_by_role("button", name=say("Mark as unread")).click()
     assert row.get_by_text(say("Unread")).count() == 1

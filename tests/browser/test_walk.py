@@ -287,7 +287,7 @@ def test_somebody_browses_the_map_of_a_site_at_two_dates(visit: Visit, browsed_w
         folded = tab.locator("details:not([open]) > summary", has_text="compared with")
         if folded.count():  # on a phone
             folded.click()
-        tab.get_by_label("compared with").fill(first.strftime("%Y-%m-%d"))
+        tab.get_by_label("compared with").fill(first.strftime("%Y-%m-%dT00:00"))
         with tab.expect_navigation():
             tab.locator("form.inline", has=tab.get_by_label("compared with")).get_by_role("button").click()
         assert tab.locator(".badge.changed, .badge.appeared").count() >= 1

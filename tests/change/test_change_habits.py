@@ -58,7 +58,7 @@ def test_known_items_that_take_turns_are_muted_and_named() -> None:
 def test_a_counter_below_a_heading_like_the_title_is_muted_though_news_stands_beside_it() -> None:
     head = (Block(BlockKind.TITLE, "Town news"), Block(BlockKind.H1, "Town news"))
     pages = [
-        Page("http://town.test/", "text/html", blocks=(*head, Block(BlockKind.PARAGRAPH, f"Tickets sold so far: {n}"),
+        Page("http://town.test/", "text/html", blocks=(*head, Block(BlockKind.PARAGRAPH, f"Visitors so far: {n}"),
              *front(HEADLINES[n // 2]).blocks[1:]))
         for n in range(20)
     ]  # fmt: skip
@@ -75,7 +75,7 @@ def test_news_where_known_items_take_turns_is_news() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("Tickets sold so far: {}", "counter"),
+        ("Visitors so far: {}", "counter"),
         ("Your session is k{}q9zt4", "identifier"),
         ("In the town hall on {} March 2026 the council meets in public", "date"),
     ],
@@ -136,8 +136,8 @@ def test_a_muted_place_is_silent_whatever_stands_there() -> None:
 
 
 def test_what_somebody_wants_to_hear_is_not_muted_however_often_it_changes() -> None:
-    pages = [front(f"Tickets sold so far: {n}", kind=BlockKind.PARAGRAPH) for n in range(11, 23)]
-    rules = MuteRules(never=frozenset({"tickets sold so far 0"}))
+    pages = [front(f"Visitors so far: {n}", kind=BlockKind.PARAGRAPH) for n in range(11, 23)]
+    rules = MuteRules(never=frozenset({"visitors so far 0"}))
     assert all(change.meaningful for change in judged(pages, rules))
 
 

@@ -131,7 +131,7 @@ def test_every_watch_of_a_tag_is_made_due_at_once(tmp_path: Path, capsys: pytest
     main([*root, "watch", "add", f"{URL}c", "--tag", "other"])
     capsys.readouterr()
     assert main([*root, "watch", "check", "--tag", "news"]) == 0
-    assert capsys.readouterr().out == f"due now: {URL}\ndue now: {URL}b\n"
+    assert capsys.readouterr().out == f"due: {URL}\ndue: {URL}b\n"
     assert main([*root, "watch", "check"]) == 2
 
 

@@ -117,10 +117,11 @@ def test_files_written_beside_a_crawl_have_the_sets_as_well(tmp_path: Path) -> N
     assert ("response", POSTED) in kinds
 
 
-def test_a_set_does_not_keep_its_file_from_being_imported(archive: Archive, tmp_path: Path) -> None:
+def test_a_browsers_version_comes_back_with_what_the_server_sent(archive: Archive, tmp_path: Path) -> None:
     target = tmp_path / "out.warc.gz"
     target.write_bytes(exported(archive))
     with Archive(tmp_path / "c") as other:
         import_sources(other, [target])
-        assert other.get(PAGE).body == SENT
+        assert other.get(PAGE).body == SHOWN
+        assert other.as_sent(other.get(PAGE)).body == SENT
         assert other.get(STYLE).body == b"p {}"

@@ -108,6 +108,26 @@ async def test_only_due_watches_are_looked_at(world: World, scripted_site: Scrip
     assert len(await world.run(timedelta(minutes=1))) == 1
 
 
+async def test_every_check_now_makes_a_look_of_its_own_when_the_page_may_be_asked_again(
+    world: World, scripted_site: ScriptedSite
+) -> None:
+    url = scripted_site.set("/page", OLD)
+    world.book.add([url], SPEC)
+    await world.run()
+    scripted_site.set("/page", NEW)
+    world.clock.now += timedelta(seconds=4)
+    assert world.book.check_now([url])[0].due == world.clock.now + timedelta(seconds=6)
+    assert await world.run(timedelta(0)) == []
+    assert [one.check.cached for one in await world.run(timedelta(seconds=6))] == [False]
+    assert world.kinds() == ["changed"]
+    world.clock.now += timedelta(seconds=1)
+    row = world.watches.find(url)
+    assert row is not None
+    world.watches.set_due([row], int(world.clock.now.timestamp() * 1000))  # as a click while the former check ran
+    assert await world.run(timedelta(0)) == [], "what is recorded already is no new look"
+    assert len(await world.run(timedelta(seconds=9))) == 1
+
+
 async def test_change_that_somebody_else_recorded_is_told(world: World, scripted_site: ScriptedSite) -> None:
     url = scripted_site.set("/page", OLD)
     world.book.add([url], SPEC)

@@ -164,18 +164,15 @@ def test_compare_opened_from_a_watch_keeps_its_filter(watched: Watched) -> None:
     assert "Other" in visible(watched.page(f"/compare/{inside}")).partition('class="sheet')[2]
 
 
-COUNTED = "<p>Tickets sold so far: {}</p>" + BODY
+COUNTED = "<p>Visitors so far: {}</p>" + BODY
 
 
 def test_muted_changes_are_named_and_can_be_undone(watched: Watched, capsys: pytest.CaptureFixture[str]) -> None:
     for number in range(10, 20):
         check = watched.look(COUNTED.format(number))
-    assert (check.verdict, check.muted) == (
-        "noise",
-        ("counter: Tickets sold so far: 19", "counter: Tickets sold so far: 18"),
-    )
+    assert (check.verdict, check.muted) == ("noise", ("counter: Visitors so far: 19", "counter: Visitors so far: 18"))
     rows = list(muted(watched.context, bind(muted.parameters, {"url": watched.url}, at(0))))
-    assert (rows[0].why, rows[0].text, rows[0].version) == ("counter", "Tickets sold so far: 19", 9)
+    assert (rows[0].why, rows[0].text, rows[0].version) == ("counter", "Visitors so far: 19", 9)
     shown = visible(watched.page(f"/compare/{url_in_path(watched.url)}"))
     assert "2 frequent changes muted" in shown
     command = ["--archive", str(watched.archive.folder), "mute", "add", watched.url, rows[0].text, "--kind", "never"]

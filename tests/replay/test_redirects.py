@@ -136,3 +136,22 @@ def test_the_bar_tells_how_far_a_capture_is_from_the_time_in_its_address(make_ar
         assert "asked for" not in exact
         programs = web.get("/web/20240101110000/http://example.org/")
         assert programs.headers["location"].endswith("/web/20240101120000/http://example.org/")
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "This redirect leads in a circle"), ("cs", "Toto přesměrování vede v kruhu")]
+)
+def test_a_redirect_in_a_circle_is_told_to_readers_and_left_to_programs(
+    make_archive: Any, language: str, said: str
+) -> None:
+    archive = make_archive()
+    archive.record([moved("http://example.org/a", 0, (("Location", "/b"), ("Content-Type", "text/html")))])
+    archive.record([moved("http://example.org/b", 0.02, (("Location", "/a"), ("Content-Type", "text/html")))])
+    with running(archive, replay=True) as web:
+        for path in ("/web/20240101120000if_/http://example.org/a", "/web/20240101120001if_/http://example.org/b"):
+            inside = web.get(path, Sec_Fetch_Dest="iframe", Accept_Language=language)
+            assert (inside.status, inside.headers.get("location")) == (404, None)
+            assert said in inside.text
+        framed = web.get("/web/20240101120000/http://example.org/a", Sec_Fetch_Dest="document")
+        assert (framed.status, framed.headers.get("location"), "<iframe" in framed.text) == (200, None, True)
+        assert web.get("/web/20240101120000/http://example.org/a").headers["location"].endswith("/http://example.org/b")

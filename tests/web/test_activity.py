@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from served_archive import at, look
+from served_archive import at, look, running
 
 from letopis.archive import Archive
 from letopis.archive.activity import DAY, activity_of
@@ -17,7 +18,7 @@ from letopis.monitor.watch_list import WatchList
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Iterator[Archive]:
-    with Archive(tmp_path / "archive", clock=lambda: at(100)) as opened:
+    with Archive(tmp_path / "archive", clock=lambda: at(2000)) as opened:
         for number in range(5):
             opened.put(f"http://example.org/{number}", f"<p>{number % 2}</p>".encode(), at(number))
         # The same sorted keys, another host; and a host whose name begins alike.
@@ -48,6 +49,15 @@ def test_the_pages_of_a_host_can_be_walked_by_address(archive: Archive) -> None:
         seen += [row.url for _, row in part]
         after = part[-1][0]
     assert seen == [f"http://example.org/{name}" for name in ("0", "1", "2", "3", "4", "gone")]
+
+
+def test_the_bars_of_the_overview_lead_to_their_days(archive: Archive) -> None:
+    archive.put("http://example.org/0", b"<p>news of the next day</p>", at(1500))
+    with running(archive) as web:
+        days = re.findall(r'<a href="(/\?before=\d+)#changes" aria-label="(\S+): ', web.get("/").text)
+        assert [day for _, day in days] == ["2024-01-01", "2024-01-02"]
+        shown = [web.get(address).text.partition('id="changes"')[2] for address, _ in days]
+        assert ["v1" in text.partition("</ol>")[0] for text in shown] == [False, True]
 
 
 def test_changes_of_a_host_are_counted_by_day(archive: Archive) -> None:

@@ -102,7 +102,7 @@ def test_changes_are_unread_for_each_person_until_they_open_them_or_say_so(web: 
     for view in (f"/url/{url}", f"/compare/{url}", f"/web/*/{url}"):
         assert web.get(view, Cookie=uwe).status == 200
     assert mark in web.get("/watches", Cookie=uwe).text, "whoever looks at a page has not read its alerts"
-    assert "Marked as read" in web.get(f"/compare/{url}?filter=1", Cookie=uwe).text
+    assert ">Read<" in web.get(f"/compare/{url}?filter=1", Cookie=uwe).text
     assert mark not in web.get("/watches", Cookie=uwe).text
     assert mark in web.get("/watches", Cookie=olga).text
     archive.put(url, b"<p>three</p>", at(2))

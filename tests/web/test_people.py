@@ -17,8 +17,10 @@ from signed_in import FORM, Person, add_people
 from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of, projects_of
 from letopis.archive.audit import UseCounter, audit_entries
+from letopis.archive.watches import AlertRow, NewAlert, watches_of
 from letopis.catalog.accounts import Accounts
 from letopis.model import rfc3339
+from letopis.monitor.watch import WatchSpec, parse_alert_rules
 from letopis.monitor.watch_list import WatchList
 from letopis.operations import Context
 from letopis.operations.registry import all_operations
@@ -84,6 +86,10 @@ def test_a_token_is_told_once_works_and_can_be_revoked(web: WebClient) -> None:
     head = {"Authorization": f"Bearer {found[1]}"}
     assert web.get("/api/v1/tokens", **head).status == 200
     assert found[1] not in uwe.see("/accounts")
+    status, refused = uwe.send("/accounts/tokens", name="robot", scope="read")
+    above, _, beside = refused.partition("<h3>New token</h3>")
+    told = "There is a token robot already"
+    assert (status, told in above, told in beside) == (422, False, True)
     assert uwe.send("/accounts/tokens/revoke", name="robot") == (303, "/accounts?done=token-revoked")
     assert web.get("/api/v1/tokens", **head).status == 401
 
@@ -143,7 +149,7 @@ def test_owners_change_roles_and_groups(web: WebClient, archive: Archive) -> Non
     assert accounts_of(archive).user("uwe").team == ""
     assert "only owner" in olga.send("/accounts/users/role", name="olga", role="user")[1]
     assert olga.send("/accounts/users/role", name="nobody", role="user")[0] == 404
-    assert "role set" in olga.see("/accounts")
+    assert "role set" in olga.see("/audit")
 
 
 def test_a_change_through_a_page_is_audited_once_with_its_address(web: WebClient, archive: Archive) -> None:
@@ -191,8 +197,11 @@ def test_the_first_start_leads_from_the_owner_to_the_first_watch(tmp_path: Path)
         assert "is watched already; its watch stays as it was" in olga.see(again[1])
         (entry,) = WatchList(archive).entries()
         assert (entry.watch.every, entry.paused, entry.watch.owner) == (3600.0, True, "olga")
-        assert olga.send("/welcome", url="http://example.org/", what="crawl") == (303, "/crawl?queued=1")
-        assert olga.send("/welcome", url="http://127.0.0.1/", what="crawl")[0] == 403
+        assert olga.send("/welcome", url="http://example.org/", what="crawl") == (
+            303,
+            "/jobs?site=http%3A%2F%2Fexample.org%2F#start",
+        )
+        assert 'value="http://example.org/"' in olga.see("/jobs?site=http%3A%2F%2Fexample.org%2F")
 
 
 def test_storage_tells_quotas_and_owners_the_room_on_disk(web: WebClient) -> None:
@@ -212,10 +221,12 @@ def test_the_audit_log_is_a_table_that_is_filtered_and_taken_along(web: WebClien
     olga = Person(web, "olga")
     for name in ("eva", "karel"):
         olga.send("/accounts/users", name=name, role="guest", password=WORD)
-    assert "user added" in olga.see("/accounts")
-    shown = olga.see("/accounts?log.filter=karel")
+    assert 'id="audit"><a href="/audit"' in olga.see("/accounts")
+    assert "user added" in olga.see("/audit")
+    assert Person(web, "uwe").get("/audit").status == 403
+    shown = olga.see("/audit?log.filter=karel")
     assert "1 of " in shown
-    rows = json.loads(olga.see("/accounts?log.filter=karel&log.as=json"))
+    rows = json.loads(olga.see("/audit?log.filter=karel&log.as=json"))
     assert [(row["who"], row["action"], row["subject"]) for row in rows] == [("olga", "user added", "karel guest")]
     assert "Audit log" not in Person(web, "uwe").see("/accounts")
 
@@ -282,13 +293,13 @@ def test_the_audit_log_names_what_was_changed_and_leads_to_it_in_the_readers_lan
     olga = Person(web, "olga")
     olga.send("/watches", url="http://example.org/")
     olga.send("/watches/1", action="save", every="2h")
-    shown = olga.see("/accounts").partition('id="audit"')[2]
+    shown = olga.see("/audit").partition("<main")[2]
     assert "None" not in shown
     assert ">watch changed<" in shown
     assert '<a href="/watches/1">example.org/</a>' in shown
     olga.send("/watches/1", action="save", every="2h", name="Front page")
-    assert '<a href="/watches/1">example.org/ · Front page</a>' in olga.see("/accounts")
-    czech = web.get("/accounts", Cookie=olga.cookie, Accept_Language="cs").text.partition('id="audit"')[2]
+    assert '<a href="/watches/1">example.org/ · Front page</a>' in olga.see("/audit")
+    czech = web.get("/audit", Cookie=olga.cookie, Accept_Language="cs").text
     assert "hlídání změněno" in czech
 
 
@@ -315,3 +326,46 @@ def test_the_audit_log_names_runs_and_searches_and_tells_what_is_gone(archive: A
     assert audited_things(context, "watch added", "http://example.org/") == [page]
     assert audited_things(context, "setting changed", "store.keep_for = 7d")[0].page == "/settings?q=store.keep_for"
     assert audited_things(context, "login", "") == []
+
+
+def test_the_help_says_the_four_tasks_in_both_languages(web: WebClient) -> None:
+    shown = web.get("/help").text
+    for place in ("/watches", "/alerts", "/jobs#start", "/sites", "/accounts", "/docs"):
+        assert f'<a href="{place}">' in shown.partition("<main")[2].partition("</main>")[0]
+    assert "Watch a price" in web.get("/guide").text
+    assert "Hlídat cenu" in web.get("/help", Accept_Language="cs").text
+    assert '<a href="/help">Help</a>' in web.get("/").text
+
+
+def test_guests_are_told_what_they_may_not_do_and_see_no_heading_over_nothing(web: WebClient, archive: Archive) -> None:
+    add_people(archive, (("gabi", "guest"),))
+    gabi = Person(web, "gabi")
+    assert "may not add watches" in gabi.see("/watches")
+    runs = gabi.see("/jobs")
+    assert "may not start runs" in runs
+    assert ">Advanced<" not in runs
+    rule = WatchSpec(when=parse_alert_rules("unavailable:3"))
+    WatchList(archive).add(["http://example.org/"], rule)
+    shown = gabi.see("/watches/1")
+    assert "it is unavailable this many times in a row: 3" in shown
+    assert "nobody is notified" in shown
+
+
+def test_an_invitation_has_a_button_to_copy_it_and_a_used_one_says_so(web: WebClient) -> None:
+    shown = Person(web, "olga").send("/accounts/users/invite", role="guest")[1]
+    assert re.search(r'href="[^"]+/join\?invitation=[^"]+" data-copy="Copied">Copy the link<', shown)
+    answer = web.get("/join?invitation=used", Accept="text/html")
+    assert answer.status == 404
+    assert "<h1>This invitation was already used or has expired</h1>" in answer.text
+
+
+def test_the_overview_counts_addresses_and_unread_alerts(web: WebClient, archive: Archive) -> None:
+    url = "http://example.org/page"
+    archive.put(url, b"<p>one</p>")
+    WatchList(archive).add([url], WatchSpec())
+    alert = AlertRow(0, url, "changed", 1, "m", "{}")
+    watches_of(archive).save_judged([], [NewAlert(alert, [], 0)])
+    shown = Person(web, "uwe").see("/")
+    assert "<dt>Addresses</dt>" in shown
+    assert '<a href="/alerts?show=unread">1 unread alert</a>' in shown
+    assert "unread alert" not in web.get("/").text

@@ -88,6 +88,18 @@ def test_what_is_not_there_is_called_as_the_pages_call_it_and_leads_to_its_list(
     assert not re.search(r"\bjobs?\b(?!/)", re.sub(r"<[^>]*>", "", main))
 
 
+TIMES = ("at=nonsense", "since=1.1.", "at=20269999", "at=9999999d+ago", "since=x+ago")
+
+
+def test_a_time_that_cannot_be_read_is_told_in_the_language_of_the_reader(web: WebClient, archive: Archive) -> None:
+    archive.put("http://a.example/", b"<p>text</p>")
+    asked = [f"/site/a.example?{time}" for time in TIMES]
+    for path in (*asked, "/compare/http://a.example/?from=x", "/compare/http://a.example/?to=x", "/replay/go"):
+        answer = web.get(path, **BROWSER, Accept_Language="cs")
+        assert (answer.status, '<span lang="en">' in answer.text) == (400, False), path
+    assert "nonsense není čas" in web.get("/as-of?at=nonsense", **BROWSER, Accept_Language="cs").text
+
+
 @pytest.mark.parametrize("path", ["/nowhere", "/web/2026/http://nowhere.example/", "/api/v1/watches/9"])
 def test_programs_get_a_problem_document(web: WebClient, path: str) -> None:
     answer = web.get(path, Accept="application/json")

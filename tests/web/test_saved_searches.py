@@ -63,6 +63,8 @@ def test_a_search_is_saved_from_its_page_changed_and_removed(web: WebClient, arc
     page = uwe.see("/saved/1")
     assert "New harvest" in page
     assert "/feed/json/saved/1" in page
+    sent = page.partition("<h2>Notifications</h2>")[2]
+    assert "https://example.org" in sent.partition("</ol>")[0]
     for place in ("/alerts", "/", "/watches"):
         alerts = uwe.see(place)
         assert "1 new result" in alerts

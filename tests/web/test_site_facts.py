@@ -109,8 +109,14 @@ def test_changes_and_ranks_of_a_site_come_in_short_pages(tmp_path: Path) -> None
             ]
             rows(client, "/site/many.example?view=ranks&as=json")
             ranks = client.get("/site/many.example?view=ranks").text
+            rows(client, f"/site/many.example?view=ranks&since={rfc3339(at(60))}&as=json")
+            still = client.get(f"/site/many.example?view=ranks&since={rfc3339(at(60))}").text
     assert [page.count('class="badge appeared"') for page in pages] == [20, 5]
     assert "1–20 of 25" in ranks
+    assert ["No rank has moved since" in ranks, still.count("No rank has moved since"), "the same" in still] == [
+        False, 1, False,
+    ]  # fmt: skip
+    assert 'value="2024-01-01T13:00"' in still, "a site is compared with an hour of a day"
     assert "page=2#events" in pages[0], "the next page begins where the list does"
     assert [page.count("<div></div>") for page in pages] == [20, 5], (
         "a card has no label for details that there are not"
@@ -245,7 +251,7 @@ def test_ranks_tell_how_they_rose_since_another_time(web: WebClient) -> None:
     assert sorted(row["place"] for row in found.values()) == [1, 2, 3]
     assert (found[NEWS]["links_in"], found[NEWS]["clicks"]) == (1, 1)
     page = web.get(f"/site/a.example?view=ranks&since={rfc3339(at(99))}").text
-    assert '<span class="soft none">the same</span>' in page, "cards leave out what says nothing"
+    assert '<span class="soft none">–</span>' in page, "cards leave out what says nothing"
 
 
 @pytest.mark.parametrize("view", ["map", "changes", "ranks"])

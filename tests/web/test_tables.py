@@ -10,12 +10,15 @@ import time
 import urllib.request
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from served_archive import WebClient, look, running
 
 from letopis.archive import Archive
+from letopis.web.tables import TableAddress, TableColumn, make_table
+from letopis.web.watches import WATCH_COLUMNS
 from letopis_demo import World
 
 
@@ -33,6 +36,20 @@ def test_a_table_is_sorted_both_ways_filtered_and_keeps_what_else_was_asked(
     few = pages.get(f"{site}?view=ranks&filter=no-such-page").text
     assert "Nothing fits." in few
     assert '<input type="hidden" name="view" value="ranks">' in few
+
+
+def test_texts_with_numbers_are_sorted_by_them_lists_by_their_length_and_columns_by_what_they_mean() -> None:
+    columns = [TableColumn("run", "Run"), TableColumn("urls", "Pages"), TableColumn("often", "How often", by="every")]
+    given = (("10 crawl", ("a", "b"), "1 h", 3600), ("9 crawl", ("x",), "10 min", 600), ("9 audit", (), "2 d", 172800))
+    rows = [SimpleNamespace(run=run, urls=urls, often=often, every=every) for run, urls, often, every in given]
+
+    def order(sort: str) -> list[str]:
+        return [row.run for row in make_table(TableAddress("/", {"sort": sort}), columns, rows).found]
+
+    assert order("run") == ["9 audit", "9 crawl", "10 crawl"]
+    assert order("urls") == ["9 crawl", "10 crawl", "9 audit"]
+    assert order("-often") == ["9 audit", "10 crawl", "9 crawl"]
+    assert [column.by for column in WATCH_COLUMNS if column.name == "rhythm"] == ["every"]
 
 
 def test_what_is_seen_is_taken_along_as_csv_and_json(pages: WebClient, little_world: World) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from html import unescape
 from pathlib import Path
 
@@ -15,8 +16,10 @@ from signed_in import Person, add_people
 from letopis import __version__
 from letopis.archive import Archive
 from letopis.archive.audit import audit_entries
+from letopis.archive.watches import JudgedWatch, watches_of
 from letopis.catalog.watches import AlertRow, NewAlert, Watches
 from letopis.model import to_millis
+from letopis.monitor.alerts import WatchState
 from letopis.monitor.views import watched_values
 from letopis.monitor.watch import AlertConditionKind, AlertKind, AlertRule, WatchSpec
 from letopis.monitor.watch_list import WatchList
@@ -47,6 +50,16 @@ def web(archive: Archive) -> Iterator[WebClient]:
 @pytest.fixture
 def uwe(web: WebClient) -> Person:
     return Person(web, "uwe")
+
+
+def test_watches_are_sorted_by_the_last_change_of_their_pages(uwe: Person, archive: Archive) -> None:
+    for name, minutes in (("b", 30), ("a", 20), ("c", 10)):
+        for number in range(2):
+            archive.put(f"http://{name}.example/", b"<p>It says %d</p>" % number, at(minutes + number))
+        uwe.post("/watches", url=f"http://{name}.example/", every="1h")
+    for sort, order in (("change", ["c", "a", "b"]), ("-change", ["b", "a", "c"])):
+        found = json.loads(uwe.get(f"/watches?sort={sort}&as=json").text)
+        assert [row["url"][7] for row in found] == order
 
 
 def test_adding_a_watched_page_again_makes_another_watch_and_wipes_nothing(uwe: Person, archive: Archive) -> None:
@@ -95,6 +108,31 @@ def test_a_watch_is_changed_in_its_form_and_what_is_left_empty_is_taken_back(uwe
     }  # fmt: skip
 
 
+def test_check_now_says_when_the_page_is_looked_at_and_waits_for_that_look(
+    uwe: Person, web: WebClient, archive: Archive
+) -> None:
+    uwe.post("/watches", url=SHOP)
+    assert uwe.send("/watches/1", action="check") == (303, "/watches/1?done=check")
+    book, rows = watches_of(archive), WatchList(archive)
+    row = book.by_id(1)
+    assert row is not None
+    book.save_judged([JudgedWatch(WatchState(judged=to_millis(at(100))).to_json(), row.due, row.due, 1)], ())
+    where = uwe.send("/watches/1", action="check")[1]
+    assert where.startswith("/watches/1?done=check&since=")
+    assert rows.by_id(1).due == at(100) + timedelta(seconds=10)
+    said = uwe.get(where).text
+    assert "Checked 0 s ago; the next look is possible in 10 s and is made then." in said
+    assert 'data-field="last_judged"' in said
+    book.set_due([row], to_millis(at(100)) + 300_000)
+    assert "The check is running." in uwe.get(where).text
+    book.set_due([row], to_millis(at(100)))
+    assert "This watch is due now" in uwe.get(where).text
+    assert "Toto hlídání je teď na řadě" in web.get(where, Cookie=uwe.cookie, Accept_Language="cs").text
+    book.save_judged([JudgedWatch(WatchState(judged=to_millis(at(100)) + 1).to_json(), 0, 0, 1)], ())
+    book.set_due([row], to_millis(at(100)) + 3_600_000)
+    assert "Checked <time" in uwe.get(where).text
+
+
 def test_the_page_shows_what_filters_leave_before_they_are_saved(uwe: Person, archive: Archive) -> None:
     uwe.post("/watches", url=SHOP)
     seen = uwe.post("/watches/1", action="preview", subject="price")
@@ -124,7 +162,7 @@ def test_only_the_owner_and_administrators_change_a_watch_and_the_audit_log_says
     eva, olga = Person(web, "eva"), Person(web, "olga")
     page = eva.get("/watches/1").text
     assert "secret" not in page
-    assert "Only its owner and administrators change it." in page
+    assert "Only its owner and the owners of the archive change it." in page
     for answer in (
         eva.post("/watches/1", action="save", every="1m"),
         eva.post("/watches/1", action="pause"),
@@ -260,7 +298,7 @@ def test_a_part_that_says_a_price_is_watched_as_a_price(uwe: Person) -> None:
     for css, subject in (("%23price", "price"), (".note", "part")):
         page = uwe.get(f"/watches/1?css={css}").text
         assert f'name="subject" value="{subject}" checked' in page
-        assert "Save the watch" in page
+        assert page.count(">Save<") == 1
 
 
 def test_how_often_is_chosen_from_a_list_or_written_beside_it(uwe: Person, archive: Archive) -> None:

@@ -51,6 +51,7 @@ _PAGES = (
     PathPermission("/welcome", OWN, OWN),
     PathPermission("/settings", READ, OWN),
     PathPermission("/statistics", OWN, OWN),
+    PathPermission("/audit", OWN, OWN),
     PathPermission("/crawl", READ, OWN),
     PathPermission("/logout", READ, READ),
     PathPermission("/alerts", READ, READ),

@@ -93,9 +93,9 @@ class UnreadMarks(ObserverMarks):
             self._archive.catalog.observers.set_many(cursor, self._observer, moved)
         return True
 
-    def keep_unread(self, urls: Iterable[str]) -> None:
-        """Pages are new to the person again, as if they had never looked."""
-        moved = [(row.id, ObserverState(None, 0)) for row in self._known(urls)]
+    def keep_unread(self, urls: Iterable[str], since: int = 0) -> None:
+        """Pages are new to the person again, as if they had never looked, or not since a time."""
+        moved = [(row.id, ObserverState(None, since)) for row in self._known(urls)]
         with self._archive.catalog.transaction() as cursor:
             self._archive.catalog.observers.set_many(cursor, self._observer, moved)
 

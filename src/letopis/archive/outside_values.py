@@ -5,7 +5,9 @@ Whatever passes here can be shown later without a second look.
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +16,19 @@ from letopis.model import BlockKind, Headers, Hop
 _MOST_TEXT = 64 * 1024
 MOST_ROWS = 1000
 MOST_NUMBER = 1 << 62
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_ESCAPE = re.compile(r"\\(?:u(d[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})|u(d[89a-f][0-9a-f]{2})|.)", re.I | re.DOTALL)
+"""In a text of JSON: the two halves of a character, half a character alone, or anything else behind a backslash."""
+
+
+def parse_json(data: bytes | str) -> Any:
+    """What JSON says; ValueError or RecursionError when it is none. Half a character, which no file can hold, becomes
+    U+FFFD.
+    """
+    text = data if isinstance(data, str) else data.decode(json.detect_encoding(data), "replace")
+    if _HALF.search(text):
+        text = _ESCAPE.sub(lambda found: "\\ufffd" if found[2] else found[0], text)
+    return json.loads(text)
 
 
 def text_from_outside(value: Any) -> str:

@@ -15,7 +15,7 @@ from enum import IntEnum
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from letopis.archive.records import SET_PREFIXES, Identity, NewCapture, RecordedCapture, identify
+from letopis.archive.records import SET_PREFIXES, Identity, NewCapture, NewSet, RecordedCapture, identify
 from letopis.binary import ByteReader, encode_zigzag
 from letopis.catalog import Catalog, ContentRow, Cursor
 from letopis.catalog.sets import SetPartRow
@@ -173,7 +173,7 @@ def members_recorded(arrivals: Sequence[NewCapture], everything: Sequence[Record
     return done
 
 
-class _NewPart(NamedTuple):
+class NewPart(NamedTuple):
     """A part on its way into the archive."""
 
     page: RecordedCapture
@@ -187,7 +187,12 @@ def write_sets(
     catalog: Catalog, store: ContentWriter, cursor: Cursor, pages: Sequence[tuple[NewCapture, RecordedCapture]]
 ) -> None:
     """Writes the sets of pages whose members were appended before, and syncs; the caller's transaction commits."""
-    parts = [part for arrival, done in pages for part in _parts_of(arrival, done)]
+    parts = [part for one, done in pages if one.whole is not None for part in set_parts(done, one.whole)]
+    write_parts(catalog, store, cursor, parts)
+
+
+def write_parts(catalog: Catalog, store: ContentWriter, cursor: Cursor, parts: Sequence[NewPart]) -> None:
+    """The same of single parts, none of which is there."""
     known = catalog.contents.find_many({(part.identity.key, part.identity.sha1) for part in parts}, cursor)
     fresh = list({part.identity: part for part in parts if part.identity[::-1] not in known}.values())
     items = [_pack_item(part, part.body) for part in fresh]
@@ -206,23 +211,23 @@ def write_sets(
     )
 
 
-def _parts_of(arrival: NewCapture, done: RecordedCapture) -> Iterator[_NewPart]:
-    assert arrival.whole is not None
+def set_parts(done: RecordedCapture, whole: NewSet) -> Iterator[NewPart]:
+    """The parts of the set of a recorded page, which has its members."""
     members = sorted(done.members, key=lambda member: (member.url, member.time))
     offsets = b"".join(encode_zigzag(to_millis(member.time) - done.time) for member in members)
     bodies = {SetPart.MEMBERS: "\n".join(member.url for member in members).encode()}
-    bodies |= {SetPart.SCREENSHOT: arrival.whole.screenshot} if arrival.whole.screenshot else {}
-    bodies |= {SetPart.TEXT: arrival.whole.text.encode()} if arrival.whole.text else {}
+    bodies |= {SetPart.SCREENSHOT: whole.screenshot} if whole.screenshot else {}
+    bodies |= {SetPart.TEXT: whole.text.encode()} if whole.text else {}
     for part, body in bodies.items():
-        yield _NewPart(done, part, body, offsets if part is SetPart.MEMBERS else b"", identify(body))
+        yield NewPart(done, part, body, offsets if part is SetPart.MEMBERS else b"", identify(body))
 
 
-def _pack_item(part: _NewPart, body: bytes | None) -> VersionItem:
+def _pack_item(part: NewPart, body: bytes | None) -> VersionItem:
     key = SET_PREFIXES[part.part] + part.page.url.encode()
     return VersionItem(key, part.page.time, part.data, part.identity.sha1, body)
 
 
-def _content_row(part: _NewPart, where: AppendResult) -> ContentRow:
+def _content_row(part: NewPart, where: AppendResult) -> ContentRow:
     assert where.place is not None
     fields = (part.identity.key, part.identity.sha1, len(part.body), where.stored_bytes, where.method)
     return ContentRow(0, *fields, *where.place)

@@ -32,11 +32,12 @@ _PAGE_COLUMNS = "r.id, r.url, coalesce(r.title, ''), r.versions, r.checked, coal
 
 
 class DayRow(NamedTuple):
-    """A day since 1970 and what it brought: first versions, and later ones that are changes, not noise."""
+    """A day since 1970 and what it brought: first versions, later ones that are changes, not noise; and its last id."""
 
     day: int
     new: int
     changed: int
+    last: int
 
 
 class PageRow(NamedTuple):
@@ -160,12 +161,12 @@ class Activity(StoredContents):
         """First versions and changes a day since a time, oldest day first; days without versions are left out."""
         rows = self._database.all(
             f"SELECT time / {DAY}, sum(CASE WHEN number = 0 THEN 1 ELSE 0 END), "
-            "sum(CASE WHEN number > 0 AND coalesce(meaningful, 1) = 1 THEN 1 ELSE 0 END) FROM version "
+            "sum(CASE WHEN number > 0 AND coalesce(meaningful, 1) = 1 THEN 1 ELSE 0 END), max(id) FROM version "
             f"WHERE id > (SELECT coalesce(max(id), 0) - {_RECENT_VERSIONS} FROM version) AND time >= ? "
             f"GROUP BY time / {DAY} ORDER BY 1",
             (since,),
         )
-        return [DayRow(int(day), int(new), int(changed)) for day, new, changed in rows]
+        return [DayRow(*map(int, row)) for row in rows]
 
     def title(self, resource: int) -> str:
         """The last known title of a URL."""

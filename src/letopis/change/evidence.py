@@ -11,6 +11,7 @@ metadata nobody sees).
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ from letopis.change.noise import (
     ChangedBlocks,
     MuteRules,
     NoiseFilter,
+    banner_blocks,
     boilerplate_blocks,
     edit_weight,
     frame_blocks,
@@ -55,7 +57,10 @@ _MOST_PAIRS = 64
 _MOST_STILLED = 1 << 17
 _ALIKE = 0.35
 _SWAPPED, _LITTLE = 0.5, 0.25
-_HEADLINE_WORDS, _SENTENCE_WORDS = 2, 3
+_LEAST_WORDS = {BlockKind.PARAGRAPH: 2, **dict.fromkeys(HEADINGS, 1)}  # of what reads as a headline or a sentence
+_LEAST_ENTRY = 3
+_WITH_DIGITS = re.compile(r"\w*\d\w*")
+_MOST_BRIEF = 200
 
 
 class WeightedBlock(NamedTuple):
@@ -101,6 +106,8 @@ class ChangeJudge:
         self.noise: dict[str, None] = {}
         self.muted: dict[tuple[bool, int], str] = {}
         self._room = _MOST_STILLED
+        self._trimmings = NoiseFilter(old, new)
+        self._banners = banner_blocks(new)
         self._framed_old, self._framed_new = boilerplate_blocks(old), boilerplate_blocks(new)
         self._old_set, self._new_set = frozenset(old.hashes), frozenset(new.hashes)
 
@@ -113,15 +120,14 @@ class ChangeJudge:
         sides = [
             ChangedBlocks(one, list(range(one.op.a1, one.op.a2)), list(range(one.op.b1, one.op.b2))) for one in found
         ]
-        trimmings = NoiseFilter(self.old, self.new)
         for noise, without in (
             ("moved text", self._without_moves(found)),
             ("what was muted", self._without_ruled),
             ("menus and frames", self._without_frame),
-            ("adverts and notices", trimmings.without_notices),
+            ("adverts and notices", self._trimmings.without_notices),
             ("clocks and counters", self._without_ticks),
-            ("labels", trimmings.without_labels),
-            ("lists of contents", trimmings.without_contents),
+            ("labels", self._trimmings.without_labels),
+            ("lists of contents", self._trimmings.without_contents),
         ):
             sides = self._taken_out(noise, without, sides)
         sides = self._without_restless(sides)
@@ -182,12 +188,19 @@ class ChangeJudge:
     def _without_frame(self, side: ChangedBlocks) -> ChangedBlocks:
         """Without the frame, and without what stands in the place of a piece of it."""
         old = [i for i in side.old if self.old.hashes[i] not in self.frame and i not in self._framed_old]
-        new = [j for j in side.new if self.new.hashes[j] not in self.frame and j not in self._framed_new]
+        new = [j for j in side.new if self.new.hashes[j] not in self.frame]
+        said = self._said(j for j in new if self.new.lengths[j] <= _FRAME_LENGTH or j in self._framed_new)
+        new = [j for j in new if j not in self._framed_new or j in said]
         in_frame = all(not away and anchor in self.frame for away, anchor in (side.region.before, side.region.after))
-        short = all(self.new.lengths[j] <= _FRAME_LENGTH for j in new)
+        short = all(self.new.lengths[j] <= _FRAME_LENGTH and j not in said for j in new)
         if in_frame and not old and short and len(new) <= max(_FRAME_RUN, len(side.old)):
             return ChangedBlocks(side.region, [], [])
         return ChangedBlocks(side.region, old, new)
+
+    def _said(self, blocks: Iterable[int]) -> frozenset[int]:
+        """Of blocks of a frame those that say what this page never said before."""
+        unread = (j for j in blocks if j not in self._banners and not self.habits.knows(self.new.hashes[j]))
+        return self._trimmings.news_of_frame(unread)
 
     def _without_restless(self, sides: list[ChangedBlocks]) -> list[ChangedBlocks]:
         """Without what changes at every visit and says nothing new; where that is most of the page, it is the page."""
@@ -336,10 +349,12 @@ class ChangeJudge:
 
     def _is_unread(self, j: int) -> bool:
         """Whether a block says something that this page has never said: a headline, or words enough for a sentence."""
-        if self.habits.knows(self.new.hashes[j]):
+        block = self.new.hashes[j]
+        if block in self._old_set or self.habits.knows(block):
             return False
-        least = _HEADLINE_WORDS if self.new.kinds[j] in HEADINGS else _SENTENCE_WORDS
-        return words_in(self.new.text(j)) >= least
+        text = self.new.text(j)
+        least = _LEAST_WORDS.get(self.new.kinds[j], _LEAST_ENTRY)
+        return words_in(text) >= _LEAST_ENTRY or words_in(_WITH_DIGITS.sub(" ", text[:_MOST_BRIEF])) >= least
 
     def _state(self, i: int, j: int) -> bool:
         """Whether a cell went from one state to another of those that other cells of the page have, too."""
@@ -371,6 +386,8 @@ def changed_share(evidence: Evidence, old: Fingerprint, new: Fingerprint, frame:
     if not found:
         return 0.0
     whole = _total_weight(old, frame) + _total_weight(new, frame)
+    if not whole:
+        return 1.0
     full = sum(w.weak for w in found) / whole
     soft = sum(w.weak if w.strong else _SWAPPED * w.weak for w in found) / whole
     return min(1.0, full if full > _LITTLE else soft)

@@ -91,21 +91,40 @@ _DAYS = (
 _UNITS = (
     r"s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|months?|years?|"
     r"sekunden?|minuten?|stunden?|tage?n?|wochen?|monate?n?|jahre?n?|"
-    r"secondes?|heures?|jours?|semaines?|mois|ans?|"
-    r"sekund\w*|minut\w*|hodin\w*|d(?:en|ny|ní|nem|ňami)|týdn\w*|měsíc\w*|"
-    r"секунд\w*|минут\w*|час\w*|дн\w*|день|недел\w*|месяц\w*"
+    r"secondes?|heures?|jours?|semaines?|mois|ans?|segundos?|minutos?|horas?|d[ií]as?|semanas?|mes(?:es)?|años?|anos?|"
+    r"second[oi]|minut[oi]|or[ae]|giorn[oi]|settiman[ae]|mes[ei]|ann[oi]|secondes?|minuten|uur|uren|dag(?:en)?|weken|"
+    r"sekund\w*|minut\w*|hodin\w*|d(?:en|ny|ní|nem|ňami)|týdn\w*|týžd\w*|měsíc\w*|mesiac\w*|"
+    r"godzin\w*|dni|dzień|tygod\w*|miesi\w*|timm\w+|timer?|dagar|dager?|dage|tuntia?|päivää?|perc\w*|ór[aá]\w*|nap\w*|"
+    r"dakika|saat|gün|ore|oră|zile|sati?|dana?|"
+    r"секунд\w*|минут\w*|хвилин\w*|час\w*|годин\w*|дн\w*|день|дни|недел\w*|тиж\w*|месяц\w*"
 )
+_AGO = r"ago|назад|тому|преди|geleden|temu|sedan|siden|sitten|fa|atrás|önce|ezelőtt|în urmă"
+_BEFORE = r"vor|před|pred|il y a|hace|há|acum|пре|преди|prije|pre"
 _COUNTED = (
     r"views?|visits?|visitors?|hits?|reads?|readers?|online|guests?|members? online|users? online|"
-    r"likes?|shares?|followers?|subscribers?|comments?|replies|reactions?|retweets?|upvotes?|downloads?|"
-    r"aufrufe|besucher|kommentare?|abonnenten|vues|visites|visiteurs|commentaires?|"
-    r"zobrazen\w*|přečten\w*|návštěv\w*|komentář\w*|s?hlédnut\w*|zhlédnut\w*|prohlédnut\w*|sdílen\w*|"
-    r"просмотр\w*|посетител\w*|комментари\w*"
+    r"likes?|shares?(?!\s(?:of|price)\b)|followers?|subscribers?|comments?|replies|reactions?|retweets?|upvotes?|downloads?|"
+    r"aufrufe|besuche?r?|kommentare?|abonnenten|zugriffe|leser|vues|visites|visiteurs|commentaires?|abonnés|"
+    r"téléchargements?|vistas|visitas|visitantes|comentarios?|descargas|seguidores|suscriptores|visualizações|"
+    r"comentários?|downloads|visualizzazioni|visite|visitatori|commenti?|scaricamenti|iscritti|"
+    r"weergaven|bezoekers|reacties|bezoeken|zobrazen\w*|přečten\w*|návštěv\w*|komentář\w*|s?hlédnut\w*|zhlédnut\w*|"
+    r"prohlédnut\w*|sdílen\w*|stažen\w*|sledujíc\w*|zobrazení|návštev\w*|komentár\w*|zdieľan\w*|stiahnut\w*|"
+    r"wyświetle\w*|odsłon\w*|odwiedzin\w*|komentarz\w*|pobra[ńn]\w*|udostępnie\w*|visningar|besökare|kommentarer|"
+    r"nedladdningar|visninger|besøgende|besøkende|katselu\w*|kävijä\w*|kommentti\w*|lataus\w*|megtekintés\w*|látogató\w*|"
+    r"hozzászólás\w*|letöltés\w*|vizualizări|vizitatori|comentarii|descărcări|görüntüle\w*|ziyaretçi\w*|yorum|indirme|"
+    r"pregleda?|posjet\w*|poset\w*|komentara?|преглед\w*|посет\w*|коментар\w*|перегляд\w*|відвідувач\w*|завантажен\w*|"
+    r"просмотр\w*|посетител\w*|комментари\w*|скачиван\w*|подписчик\w*"
 )
+_COUNTED_SOLID = r"閲覧|回視聴|件のコメント|浏览|阅读|评论|下载|瀏覽|閱讀|조회|댓글|مشاهد\w*|تعليق\w*"
+_SUFFERED = (
+    r"dead|die[ds]?|killed|injured|hurt|missing|wounded|infected|arrested|tote?|getötet|verletzt\w*|vermisst\w*|mort\w*|"
+    r"tué\w*|bless\w*|muert\w*|herid\w*|mort[ie]|ferit[ie]|mrtv\w*|zraněn\w*|pohřešovan\w*|zabit\w*|ofiar\w*|rann\w*|"
+    r"погиб\w*|ранен\w*|загинул\w*|zemřel\w*"
+)
+"""What befalls people makes news of their number."""
 # Every repeat has a bound: these patterns meet hostile texts.
-_NUMBER = r"\d[\d., \u00a0\u202f]{0,14}[km]?"
+_NUMBER = r"\d[\d., \u00a0\u202f]{0,14}+[km]?+"
 _CLOCK = (
-    r"(?:\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,9})?\s?(?:[ap]\.?m\b\.?|uhr\b|hod\b)?"
+    r"(?:(?:[01]?\d|2[0-4]):[0-5]\d(?::\d\d)?(?:[.,]\d{1,9})?\s?(?:[ap]\.?m\b\.?|uhr\b|hod\b)?"
     r"|\d{1,2}[.]\d\d\s?(?:[ap]m\b|uhr\b|hod\b))"
 )
 _NO_SPAN = r"(?!\s?[-–—]\s?\d{1,2}[:.]\d\d)"  # opening hours do not tick
@@ -115,7 +134,16 @@ _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _TOOK_NEAR = re.compile(r"generated|rendered|took|loaded|executed|queries|vygenerov|načten|erzeugt|generiert|сгенер")
 _HAS_DIGIT = re.compile(r"\d")
 _TIME = re.compile(r"\s*\d{1,2}[:.]\d\d")
-_LEGAL = re.compile(r"\W{0,4}(?:©|\(c\)|copyright\b)\D{0,12}(?:19|20)\d\d")
+_LEGAL = re.compile(r"\W{0,4}(?:©|\(c\)|copyright\b)\D{0,12}(?:19|20)\d\d(?:\s?[-–—,]\s?(?:19|20)\d\d){0,4}")
+"""The mark and the years that a notice of copyright begins with."""
+_PARTS = re.compile(r"(?<=[^\W_]{2}[.!?])\s+|[:;|•·]")
+_MOST_OWNER = 6
+_LEGAL_WORDS = re.compile(
+    r"rights? reserved|alle rechten?\b|rechte vorbehalten|tous droits|todos (?:los derechos|os direitos)|tutti i dir|"
+    r"vš\w{4,5} práva|prawa zastrze|alla rättigheter|alle rettigheder|minden jog|drepturile|hakları|(?:все|усі) права|"
+    r"trademark|(?:waren|registered )mar[kc]|marque|logo|licen[sc]|lizenz|terms|privacy|cookie|imprint|impressum|"
+    r"powered|designed|hosted|disclaimer|datenschutz"
+)
 _VERSION_OR_MAIL = re.compile(
     r"v?\d{1,4}(?:\.\d{1,4}){1,3}(?:[-.]?(?:alpha|beta|rc|dev)[-.]?\d{0,3})?|"
     r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}"
@@ -140,6 +168,7 @@ _MOST_READ = 2048
 _LEGAL_LINE = 400
 _LONGEST_VERSION_OR_MAIL = 100
 _FEW_WORDS = 6
+_FEW_BESIDE = 5
 
 
 @cache  # made at first use: these patterns take longer to make than a page to read
@@ -151,9 +180,11 @@ def _clocks() -> re.Pattern[str]:
                 rf"\b(?:19|20)\d\d-?\d\d-?\d\d[t ]\d\d:?\d\d(?::?\d\d)?(?:\.\d{{1,9}})?{_ZONE}",
                 r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:\d{6})?(?!\d)",
                 rf"(?<![\d.:])(?<![-–—])(?<![-–—]\s){_CLOCK}(?![\d:]){_NO_SPAN}{_ZONE}",
-                rf"\b(?:\d{{1,4}}|an?|one)\s?(?:{_UNITS})\s(?:ago|назад)\b|\bjust now\b",
-                rf"\b(?:vor|před|pred|il y a|hace)\s(?:\d{{1,4}}\s?)?(?:{_UNITS})\b",
-                rf"(?<![\d.,]){_NUMBER}\s?(?:{_COUNTED})\b|\b(?:{_COUNTED})\s?[:(]?\s?{_NUMBER}",
+                rf"\b(?:\d{{1,4}}|an?|one)\s?(?:{_UNITS})\s(?:{_AGO})\b|\bjust now\b",
+                r"\d{1,4}\s(?:perce|órája|napja|hete)\b|\d{1,4}\s?(?:秒|分|分钟|時間|小时|日|天|분|시간|일)\s?[前전]",
+                rf"\b(?:{_BEFORE})\s(?:\d{{1,4}}\s?)?(?:{_UNITS})\b",
+                rf"(?<![\d.,]){_NUMBER}\s?(?:{_COUNTED})\b(?!\s(?:{_SUFFERED})\b)",
+                rf"\b(?:{_COUNTED})\s?(?:[:(]\s?{_NUMBER}|{_NUMBER}(?!\s?(?!(?:{_COUNTED})\b)[^\W\d_]))",
                 r"(?P<took>(?<![\d.,])\d{1,9}(?:[.,]\d{1,9})?\s?(?:ms|msec|milliseconds|s|sec|seconds|sekund\w*)\b)",
                 r"(?:©|\(c\)|copyright)\D{0,12}(?:\d{4}\s?[-–—]\s?)?\d{4}",
                 r"-?\d{1,3}(?:[.,]\d)?\s?°\s?(?:[cf]\b)?",
@@ -161,6 +192,19 @@ def _clocks() -> re.Pattern[str]:
             )
         )
     )
+
+
+@cache
+def _counted() -> re.Pattern[str]:
+    return re.compile(
+        rf"\b(?:{_COUNTED}|viewed|visited|read by|(?:reading|viewing|watching) (?:this|now))\b|{_COUNTED_SOLID}"
+    )
+
+
+@cache
+def _told_of() -> re.Pattern[str]:
+    """What befell people, and "hits 12 towns"."""
+    return re.compile(rf"\b(?:{_SUFFERED})\b|\b(?:{_COUNTED})\s{_NUMBER}(?!\s?(?:{_COUNTED})\b)\s?[^\W\d_]")
 
 
 @cache
@@ -182,14 +226,14 @@ def without_clocks(text: str) -> str:
     and dates are stilled only where they are most of the block, since in a
     sentence they are what the sentence says, and not where the few words
     beside them name an event: a deadline, a departure. Prices, versions and
-    other numbers stay. A line that begins with a copyright and its year is
-    nothing but that.
+    other numbers stay. Of a line that begins with a copyright and its year
+    stays what is neither its owner nor a right.
     """
     lowered = text[:_MOST_READ].lower()
     if not _HAS_DIGIT.search(lowered):
         return normalized_words(lowered) + text[_MOST_READ:]
-    if len(text) <= _LEGAL_LINE and _LEGAL.match(lowered):
-        return ""
+    if len(text) <= _LEGAL_LINE and (notice := _LEGAL.match(lowered)):
+        lowered = _beside_notice(lowered[notice.end() :])
     took = bool(_TOOK_NEAR.search(lowered))
     still = _without_dates(_clocks().sub(lambda m: m[0] if m.lastgroup == "took" and not took else " ", lowered))
     if len(normalized_words(still).split()) > _FEW_WORDS or names_event(lowered):
@@ -200,9 +244,24 @@ def without_clocks(text: str) -> str:
     return normalized_words(still) + text[_MOST_READ:]
 
 
+def _beside_notice(text: str) -> str:
+    """What follows a mark of copyright and its years, without the few words of an owner and without rights."""
+    owner, *parts = _PARTS.split(text)
+    said = [owner] if words_in(owner) > _MOST_OWNER else []
+    return ". ".join(part for part in (*said, *parts) if not _LEGAL_WORDS.search(part))
+
+
 def names_event(text: str) -> bool:
     """Whether a text in lower case says that a date or a time is that of an event, and not of the page."""
     return _OF_AN_EVENT.search(text) is not None
+
+
+def names_counter(text: str) -> bool:
+    """Whether a short text says that its number counts looks, people at a page or what they leave there."""
+    lowered = text.lower()
+    rest = _counted().sub(" ", lowered)
+    few = rest != lowered and words_in(_HAS_DIGIT.sub("", rest)) <= _FEW_BESIDE
+    return few and not _told_of().search(lowered)
 
 
 def without_dates(text: str) -> str:

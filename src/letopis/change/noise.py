@@ -14,10 +14,19 @@ from itertools import groupby
 from math import sqrt
 from typing import TypeVar
 
-from letopis.change.fingerprints import Fingerprint, digits_folded, is_version_or_mail, normalized_words, without_dates
+from letopis.change.fingerprints import (
+    Fingerprint,
+    digits_folded,
+    is_version_or_mail,
+    names_counter,
+    names_event,
+    normalized_words,
+    without_dates,
+    words_in,
+)
 from letopis.change.profiles import ChangedRegion
 from letopis.change.sequence import opcodes
-from letopis.change.values import is_value
+from letopis.change.values import is_phone, is_regraded, is_value
 from letopis.model import BlockKind
 from letopis.tuples import NamedTuple
 
@@ -59,7 +68,7 @@ def edit_weight(old: str, new: str) -> float:
     before, after = Counter(words_old), Counter(words_new)
     gone, came = before - after, after - before
     weight = sqrt(max(_letters(gone), _letters(came)) or _letters_moved(words_old, words_new))
-    number = list(filter(str.isdigit, words_old)) != list(filter(str.isdigit, words_new))
+    number = list(filter(str.isdigit, words_old)) != list(filter(str.isdigit, words_new)) or is_regraded(old, new)
     return max(weight, LEAST_NUMBER) if number or not _NEGATIONS.isdisjoint((*gone, *came)) else weight
 
 
@@ -74,24 +83,38 @@ def _letters(words: Counter[str]) -> int:
     return sum(len(word) * count for word, count in words.items())
 
 
+_TOKEN = re.compile(r"(?=\w*\d)(?=\w*[^\W\d_])\w{8,}|\d{10,}")
 _IDENTIFIER = re.compile(r"(?=\w*\d)(?=\w*[^\W\d_])\w{6,}|\d+")
 
 
 def ticking_part(old: str, new: str, label: str = "") -> str:
     """What alone differs between two texts of a place that never stays: a counter, a date, an identifier; or nothing.
 
-    A counter counts whole things: a fraction is a measure. A price is no counter, however often it changes; that it
-    is one may stand in the `label` before it.
+    A number is a counter where the words beside it, or else the `label` before it, say that it counts looks, people
+    at the page or what they leave there; any other number is what the text says, however often it changes.
     """
     if digits_folded(old) == digits_folded(new):
-        return "" if any(map(is_value, (old, new, label[-MOST_LABEL:]))) else "counter"
+        beside = new if _has_words(new) else label[-MOST_LABEL:]
+        if names_counter(beside) and not is_value(old) and not is_value(new):
+            return "counter"
+        if without_dates(old) == without_dates(new):
+            return "date"
+        return "identifier" if _differ_in(_TOKEN, old, new) and not is_phone(new) else ""
     if without_dates(old) == without_dates(new):
         return "date"
+    return "identifier" if _differ_in(_IDENTIFIER, old, new) else ""
+
+
+def _differ_in(form: re.Pattern[str], old: str, new: str) -> bool:
+    """Whether two texts of as many words differ in words of one form alone."""
     before, after = normalized_words(old).split(), normalized_words(new).split()
     if len(before) != len(after):
-        return ""
-    differing = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
-    return "identifier" if all(_IDENTIFIER.fullmatch(word) for pair in differing for word in pair) else ""
+        return False
+    return all(form.fullmatch(word) for pair in zip(before, after, strict=True) if pair[0] != pair[1] for word in pair)
+
+
+def _has_words(text: str) -> bool:
+    return any(map(str.isalpha, text))
 
 
 SENTENCE_END = re.compile(r"\w[.!?…](?=\s|$)")
@@ -125,6 +148,29 @@ def _says_something(side: Fingerprint, index: int) -> bool:
     if side.kinds[index] is not BlockKind.PARAGRAPH:
         return is_version_or_mail(text)
     return len(SENTENCE_END.findall(text)) >= 2 or is_version_or_mail(text)
+
+
+_CONTROLS = re.compile(
+    r"men[uüú]|nabídk|navig|меню|passwor|heslo|table of contents|inhaltsverzeichnis|sommaire|índice|obsah|"
+    r"^(?:search|suche|hled|skip|log ?in|sign|regist|forgot|share|follow|subscribe|zum|поиск|войти)"
+)
+_RUN_TOGETHER = re.compile(r"[^\W\d_A-Z](?=[A-Z])")
+_FEW_TOGETHER, _LONGEST_CONTROL = 2, 40
+_SAID, _SAID_TO_THE_END, _SAID_IN_LIST = 4, 2, 5
+"""Words from which a paragraph, one that ends as a sentence does, and a link or such an entry say something."""
+
+
+def is_sentence(kind: BlockKind, text: str) -> bool:
+    """Whether a text in a frame says something, and is no entry, control or notice of the site, nor a run of links."""
+    ends = SENTENCE_END.search(text[-2:]) is not None
+    least = _SAID_IN_LIST if kind not in _SPOKEN else _SAID_TO_THE_END if ends else _SAID
+    if words_in(text) < least or not (ends or kind in _SPOKEN or kind is BlockKind.LINK):
+        return False
+    if len(_RUN_TOGETHER.findall(text)) > _FEW_TOGETHER:
+        return False
+    if not ends and len(text) <= _LONGEST_CONTROL and _CONTROLS.search(normalized_words(text)):
+        return False
+    return not (_THIRD_PARTY.search(text[:_MOST_NOTICE]) and _TO_READER.search(text[:_MOST_NOTICE]))
 
 
 def banner_blocks(side: Fingerprint) -> frozenset[int]:
@@ -229,10 +275,12 @@ def mentions_consent(texts: Iterable[str]) -> bool:
 
 
 HEADINGS = frozenset((BlockKind.H1, BlockKind.H2, BlockKind.H3, BlockKind.H4, BlockKind.H5, BlockKind.H6))
+_SPOKEN = HEADINGS | {BlockKind.PARAGRAPH, BlockKind.QUOTE}
 _CONTENTS_KINDS = HEADINGS | {BlockKind.ITEM, BlockKind.CELL}
 """Kinds of block that a list of contents may be seen as: one heading and its entry have the same hash."""
 _MOST_ADVERT = 300
 _LEAST_ENTRIES = 5
+_MOST_FRAME = 200
 _LEAST_NUMBERED = 3  # headings with labels from which a page numbers its headings
 _MOST_WORDS_TEXT = 1 << 17  # letters of a page in which the ornaments of its title are looked for
 
@@ -278,6 +326,40 @@ class NoiseFilter:
     def __init__(self, old: Fingerprint, new: Fingerprint) -> None:
         self.old, self.new = old, new
         self._silent = not old.blocks or not new.blocks
+
+    def news_of_frame(self, blocks: Iterable[int]) -> frozenset[int]:
+        """Of some blocks of the newer state's frame those that say what the older state does not.
+
+        A number alone says nothing there, unless it is a price, of a telephone, or the time of an event.
+        """
+        return frozenset() if self._silent else frozenset(filter(self._is_news_of_frame, blocks))
+
+    def _is_news_of_frame(self, index: int) -> bool:
+        text = self.new.text(index)[:_MOST_NOTICE]
+        if not is_phone(text) and not is_sentence(self.new.kinds[index], text):
+            return False
+        if names_event(text.lower()):
+            return normalized_words(text) not in self._words
+        if without_dates(text) in self._stilled_frame:
+            return False
+        return digits_folded(text) not in self._folded or is_phone(text) or is_value(text)
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        """The older state's texts."""
+        return frozenset(normalized_words(block.text[:_MOST_NOTICE]) for block in self.old.blocks)
+
+    @cached_property
+    def _folded(self) -> frozenset[str]:
+        """The older state's texts, whatever their numbers."""
+        return frozenset(digits_folded(block.text[:_MOST_NOTICE]) for block in self.old.blocks)
+
+    @cached_property
+    def _stilled_frame(self) -> frozenset[str]:
+        """What the older state's frame says besides clocks, counters and dates; of a long frame its two ends."""
+        frame = sorted(self.old.frame)
+        ends = [*frame[:_MOST_FRAME], *frame[_MOST_FRAME:][-_MOST_FRAME:]]
+        return frozenset(without_dates(self.old.text(i)[:_MOST_NOTICE]) for i in ends)
 
     def without_notices(self, side: ChangedBlocks) -> ChangedBlocks:
         """Without filler and advertisements, and without a notice to agree to on a page that is not about that."""

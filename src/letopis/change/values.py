@@ -51,6 +51,8 @@ _STATES = re.compile(
     r"(?:нет )?в наличии|"
     r"продано|slutsåld|i lager|売り切れ|在庫あり|在庫切れ|有货|缺货|有貨|缺貨)(?!\w)"
 )
+_GRADE = re.compile(r"(?<![\w'’.])[A-Z](?![\w'’.])")
+_BARE_GRADE = re.compile(r"\W{0,2}[A-F]{1,3}\W{0,2}")
 _MOST_STATE_WORDS, _LONGEST_STATE = 4, 60
 
 
@@ -59,9 +61,29 @@ def is_value(text: str) -> bool:
     return bool(_MONEY.search(text) or _FRACTION.search(text))
 
 
+_PHONE = re.compile(
+    r"(?:(?<![\w.])(?:\+|00|\(0?)|(?:tel|phone|fon|mobile?|call|fax|hotline|тел|電話|电话)\w{0,6}[^\w\n]{1,4}\+?|"
+    r"(?<![\w.:-])0(?=\d{1,4}[ /-]))\d(?:[ ()/.\u00a0-]{0,2}\d){5,14}(?![\d.:])",
+    re.IGNORECASE,
+)
+
+
+def is_phone(text: str) -> bool:
+    """Whether a text has the number of a telephone."""
+    return _PHONE.search(text) is not None
+
+
 def is_state(text: str) -> bool:
-    """Whether a text of few words says how something stands: open or closed, in stock or sold out, yes or no."""
+    """Whether a text of few words says how it stands: open or closed, in stock or sold out, yes or no, a grade."""
     if len(text) > _LONGEST_STATE:
         return False
+    if _BARE_GRADE.fullmatch(text):
+        return True
     words = normalized_words(text).split()
     return len(words) <= _MOST_STATE_WORDS and _STATES.search(" ".join(words)) is not None
+
+
+def is_regraded(old: str, new: str) -> bool:
+    """Whether single capitals differ between two texts that have as many of them, as in "rating A" and "rating C"."""
+    before, after = _GRADE.findall(old), _GRADE.findall(new)
+    return before != after and len(before) == len(after)

@@ -20,13 +20,14 @@ from letopis.archive.imported import (
     unrecorded_captures,
 )
 from letopis.archive.outside_values import headers_from_outside, status_from_outside
-from letopis.archive.records import CaptureSource
+from letopis.archive.records import CaptureSource, ServerResponse
 from letopis.errors import BadUrl, Damaged, LetopisError
 from letopis.exchange.body_codings import DecodedBody, decoded_body
+from letopis.exchange.page_sets import record_looks
 from letopis.exchange.revisits import Arrival, Revisit, digest_key, resolve_revisits, waiting_row
 from letopis.exchange.sources import ImportedCapture, ImportReport, RevisitTarget
 from letopis.exchange.warc_records import restored_headers
-from letopis.model import Headers, Outcome, from_millis, rfc3339, to_millis
+from letopis.model import Headers, Outcome, from_millis, rfc3339, shown_headers, to_millis
 from letopis.model.times import AHEAD, utc_time
 from letopis.urls import normalize
 
@@ -46,6 +47,10 @@ def import_captures(
     before = report.records + report.same + report.refused.total()
     for batch in _batches(_arrivals(_readable(found, name, report), name, report)):
         _commit(archive, batch, report)
+        for capture, look in ((one.capture, one.look) for one in batch):
+            if look is not None:
+                report.looks.take(look, capture.url, capture.time, report.refuse)
+        record_looks(archive, report)
         progress(report.records)
     if report.records + report.same + report.refused.total() == before:
         report.refuse("there are no captures in it", name)
@@ -115,9 +120,14 @@ def _arrivals(found: Iterable[ImportedCapture], name: str, report: ImportReport)
     waiting: Arrival | None = None
     for imported in found:
         report.records += 1
+        if imported.look is not None and imported.look.alone:
+            report.looks.take(imported.look, imported.url, parse_date(imported.date), report.refuse)
+            continue
         arrival = _arrival(imported, report, name)
         if arrival is None:
             continue
+        if imported.look is not None:
+            arrival = arrival._replace(look=imported.look)
         if imported.record is not None:
             report.beside += imported.record.pages_beside
         if imported.facts is not None and waiting is not None and _same_check(waiting, arrival):
@@ -171,6 +181,12 @@ def _arrival(imported: ImportedCapture, report: ImportReport, where: str) -> Arr
 def _with_body(imported: ImportedCapture, url: str, moment: int, headers: Headers, body: bytes) -> NewCapture:
     is_page = 200 <= imported.status < 300
     outcome = Outcome.NEW if is_page else Outcome.UNCHANGED if imported.status < 400 else Outcome.UNAVAILABLE
+    if imported.shown is not None and is_page:
+        content_type, shown = imported.shown
+        return NewCapture(
+            url, moment, imported.status, shown_headers(headers, content_type), shown, outcome, dated=True,
+            as_sent=ServerResponse(headers, body), request=imported.request,
+        )  # fmt: skip
     return NewCapture(
         url, moment, imported.status, headers, body if is_page or body else None, outcome,
         versioned=is_page, dated=True, source=_source(imported, body), request=imported.request,

@@ -5,14 +5,13 @@ Whatever the format, a file is a plain one, is not larger than its bound, and ma
 
 from __future__ import annotations
 
-import json
-import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from letopis.archive.outside_values import parse_json
 from letopis.errors import UsageError
 from letopis.exchange.sources import ImportedCapture, ImportedWatch, ImportReport, SourceHints
 
@@ -23,9 +22,6 @@ MOST_HEAD = 64 * 1024
 _GZIP = b"\x1f\x8b"
 _PIECE = 64 * 1024
 _BLANK = b"\xef\xbb\xbf \t\r\n"
-_HALF = re.compile(r"\\u[dD][89a-fA-F]")
-_ESCAPE = re.compile(r"\\(?:u(d[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})|u(d[89a-f][0-9a-f]{2})|.)", re.I | re.DOTALL)
-"""In a text of JSON: the two halves of a character, half a character alone, or anything else behind a backslash."""
 
 CaptureSourceReader = Callable[[Path, SourceHints, ImportReport], Iterator[ImportedCapture]]
 WatchSourceReader = Callable[[Path], Iterator[ImportedWatch]]
@@ -79,16 +75,6 @@ def read_whole(file: Path, most: int = MOST_READ) -> bytes:
         return b"".join(_unpacked(file, most))
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}; give a readable file") from None
-
-
-def parse_json(data: bytes | str) -> Any:
-    """What JSON says; ValueError or RecursionError when it is none. Half a character, which no file can hold, becomes
-    U+FFFD.
-    """
-    text = data if isinstance(data, str) else data.decode(json.detect_encoding(data), "replace")
-    if _HALF.search(text):
-        text = _ESCAPE.sub(lambda found: "\\ufffd" if found[2] else found[0], text)
-    return json.loads(text)
 
 
 def read_json(file: Path) -> Any:

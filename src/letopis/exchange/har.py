@@ -9,27 +9,34 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from letopis import __version__
 from letopis.archive import Archive
+from letopis.archive.imported import sources_of
+from letopis.archive.sets import CaptureSet
 from letopis.errors import UsageError
 from letopis.exchange.captures import parse_date
 from letopis.exchange.file_readers import FileReader, read_json
-from letopis.exchange.kept_records import exchange_record
+from letopis.exchange.kept_records import KeptRecord, exchange_record
+from letopis.exchange.page_looks import LookFact, own_fact, page_time, web_url
 from letopis.exchange.request_keys import HttpRequest, parse_request, request_url
 from letopis.exchange.selection import ExportSelection
+from letopis.exchange.set_records import PAGE_ID, PAGE_INFO, page_id, page_info
 from letopis.exchange.sources import ImportedCapture, ImportReport, SourceHints, failed_capture
 from letopis.exchange.warc_export import ExportedRecord, exported_records
 from letopis.exchange.warc_records import WarcRecord, reason_phrase
 from letopis.extract.charsets import declared_charset, find_charset, python_codec
-from letopis.model import Headers, from_millis, header, rfc3339
+from letopis.model import Headers, from_millis, header, rfc3339, to_millis
 
 _HEAD = re.compile(rb'\{\s*"log"\s*:\s*\{')
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 _WEB = ("http://", "https://")
+_OWN_INFO = "_pageinfo"
+"""Where a page of a HAR of ours says what `urn:pageinfo:` says in a WARC file."""
 _TEXTS = ("text/", "application/json", "application/javascript", "application/xml", "application/xhtml+xml")
 
 
@@ -39,10 +46,46 @@ def har_captures(file: Path, hints: SourceHints, report: ImportReport) -> Iterat
     entries = log.get("entries")
     if not isinstance(entries, list):
         raise UsageError(f"{file} is not a HAR file: it has no list of entries; export it again")
-    for entry in entries:
-        capture = _capture(_object(entry), report)
+    looks = _looks(log, file.name)
+    for entry in map(_object, entries):
+        capture = _capture(entry, report)
         if capture is not None:
-            yield capture
+            yield capture._replace(look=looks.get(str(entry.get("pageref"))))
+    yield from _own_looks(log)
+
+
+def _looks(log: dict[str, Any], name: str) -> dict[str, LookFact]:
+    """What entries say of the looks that they belong to: the page is the one of that name, else what was first."""
+    asked: dict[str, list[tuple[str, str]]] = {}
+    for entry in map(_object, log["entries"]):
+        if url := _asked_url(entry):
+            asked.setdefault(str(entry.get("pageref")), []).append((str(entry.get("startedDateTime")), url))
+    found: dict[str, LookFact] = {}
+    for page in _pages(log):
+        ident, title = str(page.get("id")), web_url(page.get("title"))
+        if ident in asked and _OWN_INFO not in page and ident not in found:
+            named = {url for _, url in asked[ident]}
+            found[ident] = LookFact(f"{name} {ident}", title if title in named else min(asked[ident])[1])
+    return found
+
+
+def _pages(log: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    pages = log.get("pages")
+    return map(_object, pages if isinstance(pages, list) else ())
+
+
+def _asked_url(entry: dict[str, Any]) -> str:
+    return web_url(_object(entry.get("request")).get("url"))
+
+
+def _own_looks(log: dict[str, Any]) -> Iterator[ImportedCapture]:
+    """What a HAR of ours says of its pages beside their entries."""
+    for page in _pages(log):
+        info = _object(page.get(_OWN_INFO))
+        url, date = str(info.get("url")), str(info.get("ts"))
+        fact = own_fact(PAGE_INFO + url, date, str(info.get("pageid")), json.dumps(info).encode()) if info else None
+        if fact is not None and page_time(date) is not None:
+            yield ImportedCapture(fact.page, date, 0, (), b"", look=fact)
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -137,30 +180,73 @@ HAR = FileReader("har", 60, lambda head: bool(_HEAD.match(head)), har_captures)
 
 
 def har_pieces(archive: Archive, selected: ExportSelection, progress: Callable[[int], None]) -> Iterator[bytes]:
-    """The captures that are meant as one HAR 1.2, entry by entry; checks that found a version again refer to it."""
-    yield har_head()
+    """The captures that are meant as one HAR 1.2, entry by entry, with the looks at whole pages as its pages.
+
+    Checks that found a version again refer to it; those of a page that was captured whole have entries of their own.
+    """
+    pages: dict[tuple[str, datetime], str] = {}
+    yield from har_head(_listed_pages(archive, selected, pages))
+    idents = set(pages.values())
     comma, entry, last, checks = b"", None, None, 0
     for exported in exported_records(archive, selected):
-        checks += exported.check is not last
-        last = exported.check
+        kind, check = exported.record.kind, exported.check
+        checks += check is not last
+        last = check
         progress(checks)
-        if exported.record.kind == "request" and entry is not None:
+        own = pages.get((check.url, check.checked_at), "")
+        if kind == "request" and entry is not None:
             entry["request"] |= _asked(exported.record)
-        elif exported.record.kind == "response":
+        elif kind == "response" or (kind == "revisit" and own and check.version is not None):
             if entry is not None:
                 yield comma + b"\n" + json.dumps(entry).encode()
                 comma = b","
-            entry = _entry(exported)
+            entry = _entry(exported if kind == "response" else _with_version(archive, exported))
+            ident = own or header(exported.record.headers, PAGE_ID.lower())
+            entry = {"pageref": ident, **entry} if ident in idents else entry
     if entry is not None:
         yield comma + b"\n" + json.dumps(entry).encode()
     yield b"\n]}}\n"
 
 
-def har_head(pages: Sequence[Mapping[str, Any]] = ()) -> bytes:
+def _with_version(archive: Archive, exported: ExportedRecord) -> ExportedRecord:
+    """A check that found a version again as the answer that brought it."""
+    check = exported.check
+    sent = archive.as_sent(archive.get(check.url, version=check.version))
+    status = 200 if check.status == 304 else check.status
+    return exported._replace(check=check._replace(status=status, headers=sent.headers), body=sent.body)
+
+
+def _listed_pages(
+    archive: Archive, selected: ExportSelection, pages: dict[tuple[str, datetime], str]
+) -> Iterator[dict[str, Any]]:
+    """The looks at whole pages that are meant; `pages` gets the id of each, which is that of its records."""
+    for row in selected.resources(archive):
+        found = archive.sets.of(row.url)
+        times = {check.checked_at for check in selected.replayable(archive, row.url)} if found else ()
+        sources = sources_of(archive, row.url) if found else {}
+        for one in found:
+            source = sources.get(to_millis(one.time))
+            ident = KeptRecord.unpack(source.data).field(PAGE_ID.lower()) if source is not None else ""
+            if one.time in times:
+                pages[one.url, one.time] = ident or page_id(one.url, rfc3339(one.time))
+                yield har_page(archive, one, pages[one.url, one.time])
+
+
+def har_page(archive: Archive, found: CaptureSet, ident: str) -> dict[str, Any]:
+    """A look at a whole page, and under a name of ours which resources it used at which times."""
+    page = {"startedDateTime": rfc3339(found.time), "id": ident, "title": found.url, "pageTimings": {}}
+    return page | {_OWN_INFO: page_info(found, archive.sets.members(found))}
+
+
+def har_head(pages: Iterable[Mapping[str, Any]] = ()) -> Iterator[bytes]:
     """What a HAR begins with, up to its entries; `pages` are those that they may belong to."""
     creator = {"name": "Letopis", "version": __version__}
-    said = f'"version":"1.2","creator":{json.dumps(creator)},"pages":{json.dumps(pages)},"entries":['
-    return f'{{"log":{{{said}'.encode()
+    comma = b""
+    yield f'{{"log":{{"version":"1.2","creator":{json.dumps(creator)},"pages":['.encode()
+    for page in pages:
+        yield comma + json.dumps(page).encode()
+        comma = b",\n"
+    yield b'],"entries":['
 
 
 def _asked(record: WarcRecord) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from letopis.archive.imported import is_recorded
 from letopis.errors import BadUrl, UsageError
 from letopis.exchange.captures import import_captures
 from letopis.exchange.file_readers import FileReader, file_head
+from letopis.exchange.page_sets import complete_looks
 from letopis.exchange.revisits import complete_waiting
 from letopis.exchange.sources import (
     CDXJ,
@@ -132,6 +133,7 @@ def import_sources(
         elif report.breaks > breaks:
             report.cut.append(source)
     complete_waiting(archive, report)
+    complete_looks(archive, report)
     return report
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from letopis.archive import Archive, identify
 from letopis.errors import NotFound
-from letopis.exchange.har import har_entry, har_head
+from letopis.exchange.har import har_entry, har_head, har_page
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.static_copy import CopyFolder, CopyReport
 from letopis.exchange.static_names import file_name
@@ -100,16 +100,18 @@ def page_har(archive: Archive, parts: list[PagePart]) -> Iterator[bytes]:
     """The same as what servers sent, with the requests; an answer without a body has that of its version."""
     page = parts[0].check
     started = rfc3339(page.checked_at)
-    yield har_head([{"startedDateTime": started, "id": _PAGE_ID, "title": page.url, "pageTimings": {}}])
+    whole = archive.sets.of(page.url, page.checked_at, page.checked_at)
+    alone = {"startedDateTime": started, "id": _PAGE_ID, "title": page.url, "pageTimings": {}}
+    yield from har_head([har_page(archive, whole[0], _PAGE_ID) if whole else alone])
     comma = b""
     for check, version in parts:
         sent = archive.as_sent(version)
         answer = check._replace(status=200 if check.status == 304 else check.status, headers=sent.headers)
         records = [one.record for one in records_of(archive, [check])]
-        whole = next((one for one in records if one.kind in ("response", "revisit")), None)
+        own = next((one for one in records if one.kind in ("response", "revisit")), None)
         asked = next((one for one in records if one.kind == "request"), None)
-        if whole is not None:
-            entry = har_entry(ExportedRecord(whole, answer, sent.body), asked)
+        if own is not None:
+            entry = har_entry(ExportedRecord(own, answer, sent.body), asked)
             yield comma + b"\n" + json.dumps({"pageref": _PAGE_ID, **entry}).encode()
             comma = b","
     yield b"\n]}}\n"

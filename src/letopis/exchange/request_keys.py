@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from letopis.archive import identify
 from letopis.exchange.record_stream import SourceRecord
+from letopis.exchange.set_records import PAGE_ID
 from letopis.exchange.warc_records import WarcRecord, head_end, record_id
 from letopis.model import Headers, SentRequest, header
 from letopis.urls.request_keys import HttpRequest, indexed_url, record_url, request_url
@@ -78,8 +79,10 @@ def _request_head(sent: SentRequest, url: str) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")
 
 
-def sent_request(record: SourceRecord, answer: str) -> SentRequest | None:
-    """The inverse: the request in a record; None unless that is what would be written of it beside the answer."""
+def sent_request(record: SourceRecord, answer: str, page: str = "") -> SentRequest | None:
+    """The inverse: the request in a record; None unless that is what would be written of it beside the answer, which
+    belongs to a page of that id.
+    """
     method, headers, _ = _message(record.block)
     if not method:
         return None
@@ -91,4 +94,5 @@ def sent_request(record: SourceRecord, answer: str) -> SentRequest | None:
     asked = f"{urlsplit(url).scheme}://{header(headers, 'host')}{record.block.split(b' ', 2)[1].decode('latin-1')}"
     again = request_record(sent, url, asked, date, answer)
     fields = tuple(field for field in record.fields if field[0] != "Content-Length")
-    return sent if (again.headers, again.block) == (fields, record.block) else None
+    wanted = (*again.headers, (PAGE_ID, page)) if page else again.headers
+    return sent if (wanted, again.block) == (fields, record.block) else None

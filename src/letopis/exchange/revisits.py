@@ -22,7 +22,9 @@ from letopis.archive.imported import (
     unrecorded_captures,
     waiting_revisits,
 )
+from letopis.archive.imported_sets import shown_then
 from letopis.archive.records import CaptureSource
+from letopis.exchange.page_looks import LookFact
 from letopis.exchange.sources import ImportReport
 from letopis.model import Outcome, SentRequest
 from letopis.tuples import NamedTuple
@@ -44,12 +46,13 @@ class Revisit(NamedTuple):
 class Arrival(NamedTuple):
     """A capture as it was read; with `revisits`, one that still lacks its body.
 
-    `page` is the address that was asked with another method than GET.
+    `page` is the address that was asked with another method than GET, `look` what it says of a look at a whole page.
     """
 
     capture: NewCapture
     revisits: Revisit | None = None
     page: str = ""
+    look: LookFact | None = None
 
 
 _BASE32_DIGITS = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567" + "0189", "0123456789abcdefghijklmnopqrstuv" + "!!!!")
@@ -85,10 +88,14 @@ class _BatchPayloads:
 
     by_digest: dict[bytes, RecordedPayload] = field(default_factory=dict)
     by_moment: dict[tuple[str, int], RecordedPayload] = field(default_factory=dict)
+    shown: dict[tuple[str, int], Identity] = field(default_factory=dict)
 
     def learn(self, capture: NewCapture) -> None:
         """Of a capture with a body whose identity is known."""
         assert capture.identity is not None
+        if capture.as_sent is not None:  # its digest is not that of what a record of it holds
+            self.shown[capture.url, capture.time] = capture.identity
+            return
         payload = RecordedPayload(capture.identity, capture.status, capture.headers)
         self.by_moment.setdefault((capture.url, capture.time // 1000), payload)
         self.by_digest.setdefault(capture.identity.sha1, payload)
@@ -141,18 +148,24 @@ def _identified(capture: NewCapture) -> NewCapture:
 def _comes_later(capture: NewCapture, here: _BatchPayloads, brought: set[Identity]) -> bool:
     """Whether the body of a completed revisit is one that this batch only brings behind it."""
     identity = capture.identity
-    return identity is not None and identity not in brought and identity.sha1 in here.by_digest
+    if identity is None or identity in brought:
+        return False
+    return identity.sha1 in here.by_digest or identity in here.shown.values()
 
 
 def _completed(
     archive: Archive, arrival: Arrival, here: _BatchPayloads, stored: dict[bytes, Identity]
 ) -> NewCapture | None:
     """A revisit as the capture that it means; None when its body is nowhere."""
-    capture, revisits, _ = arrival
+    capture, revisits = arrival.capture, arrival.revisits
     assert revisits is not None
     if not revisits.digest and revisits.time is None:
         # It says nothing: what the URL had at its time is what it found again.
         return capture._replace(status=capture.status or _OK, outcome=Outcome.UNCHANGED, versioned=False)
+    if revisits.url and revisits.time is not None:
+        moment = (revisits.url, revisits.time)
+        if (shown := here.shown.get(moment) or shown_then(archive, *moment)) is not None:
+            return _with_body(capture, RecordedPayload(shown, _OK, ()))
     referred = _referred(archive, revisits, here) if not capture.status or not revisits.digest else None
     if revisits.digest == _EMPTY.sha1:
         return _with_body(capture, RecordedPayload(_EMPTY, _OK, ()))
@@ -189,7 +202,7 @@ def _with_body(capture: NewCapture, payload: RecordedPayload) -> NewCapture:
 
 def waiting_row(arrival: Arrival, run: str) -> WaitingRevisit:
     """A revisit as it waits; `run` names the import that brought it."""
-    capture, revisits, _ = arrival
+    capture, revisits = arrival.capture, arrival.revisits
     assert revisits is not None
     source = capture.source or CaptureSource(0, b"")
     facts = {

@@ -8,8 +8,9 @@ text as shown, `urn:pageinfo:` for the resources of the page. The records of the
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
+from typing import Any
 
 from letopis.archive import Archive, identify
 from letopis.archive.sets import CaptureSet
@@ -31,25 +32,38 @@ def with_page_id(record: WarcRecord, url: str, time: datetime) -> WarcRecord:
     return WarcRecord((*record.headers, field), record.block, record.version)
 
 
-def set_records(archive: Archive, found: CaptureSet) -> Iterator[WarcRecord]:
-    """The records of a set but for those of its page and its members, which are captures of their own."""
-    if found.has_screenshot:
+def set_records(archive: Archive, found: CaptureSet, written: Collection[str] = ()) -> Iterator[WarcRecord]:
+    """The records of a set but for those of its page and its members, which are captures of their own.
+
+    What is `written` in other records is left out.
+    """
+    if found.has_screenshot and VIEW not in written:
         picture = archive.sets.screenshot(found)
         yield _resource(found, VIEW, picture_type(picture), picture)
-    if found.has_text:
+    if found.has_text and TEXT not in written:
         yield _resource(found, TEXT, "text/plain", archive.sets.text(found).encode())
-    facts = _page_info(found, archive.sets.members(found))
-    yield _resource(found, PAGE_INFO, "application/json", json.dumps(facts, ensure_ascii=False).encode())
+    if PAGE_INFO not in written:
+        facts = page_info(found, archive.sets.members(found))
+        yield _resource(found, PAGE_INFO, "application/json", json.dumps(facts, ensure_ascii=False).encode())
 
 
 def picture_type(body: bytes) -> str:
     """The media type of a picture that was kept of a page, by its first bytes."""
+    if body.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
     return "image/png" if body.startswith(b"\x89PNG") else "image/webp"
 
 
-def _page_info(found: CaptureSet, members: tuple[SetMember, ...]) -> dict[str, object]:
+def page_info(found: CaptureSet, members: Iterable[SetMember]) -> dict[str, Any]:
+    """What a look used, by URL with its time; with all its times where it was used several times or is the page."""
     moment = rfc3339(found.time)
-    urls = {found.url: {"ts": moment}} | {one.url: {"ts": rfc3339(one.time)} for one in members}
+    times: dict[str, list[str]] = {}
+    for one in members:
+        times.setdefault(one.url, []).append(rfc3339(one.time))
+    urls: dict[str, dict[str, Any]] = {found.url: {"ts": moment}}
+    for url, used in times.items():
+        urls[url] = {"ts": moment if url == found.url else used[0]}
+        urls[url] |= {"times": used} if url == found.url or len(used) > 1 else {}
     return {"pageid": page_id(found.url, moment), "url": found.url, "ts": moment, "urls": urls}
 
 

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from letopis.errors import MissingExtra, UsageError
 from letopis.exchange.kept_records import KeptRecord
+from letopis.exchange.page_looks import LookFact, PageLooks
 from letopis.model import Headers, SentRequest
 from letopis.plugins import entry_points_of
 from letopis.tuples import NamedTuple
@@ -82,7 +83,8 @@ class ImportedCapture(NamedTuple):
     that belong to the capture before. `url` names method and body of the
     request too where it was no GET, and then `page` is the address alone. `record` is what brought it, as it stood
     in its file; `digest` what its writer calls the payload; `revisits` is there for
-    captures without a body of their own.
+    captures without a body of their own; `shown` the type and bytes of what a browser made of an answer of ours;
+    `look` what it says of a look at a whole page.
     """
 
     url: str
@@ -97,6 +99,8 @@ class ImportedCapture(NamedTuple):
     record: KeptRecord | None = None
     page: str = ""
     request: SentRequest | None = None
+    shown: tuple[str, bytes] | None = None
+    look: LookFact | None = None
 
 
 def failed_capture(url: str, date: str, why: str) -> ImportedCapture:
@@ -116,6 +120,7 @@ class ImportReport:
     `beside` records without a web address, which are kept with the capture that they stand beside;
     the first refusals are named.
 
+    `looks` are those at whole pages, as long as they are gathered; `sets` counts capture sets that came.
     `empty` are the sources of which nothing could be taken in, `lists` those that only name pages, `cut` those that
     break off or are damaged; `future` counts captures that lie more than a day ahead of the clock; `run` names this
     import. `bytes_read` of `bytes_all` are behind it, as far as it reads files of records.
@@ -138,6 +143,8 @@ class ImportReport:
     run: str = field(default_factory=lambda: uuid.uuid4().hex)
     bytes_read: int = 0
     bytes_all: int = 0
+    sets: int = 0
+    looks: PageLooks = field(default_factory=PageLooks)
 
     @property
     def expected(self) -> int:

@@ -25,7 +25,7 @@ from letopis.binary import atomic_file
 from letopis.exchange.cdx import RecordLocation, SortedLines, record_line, resource_line
 from letopis.exchange.exported_places import ExportIndexWriter
 from letopis.exchange.selection import ExportSelection
-from letopis.exchange.set_records import TEXT, page_id
+from letopis.exchange.set_records import PAGE_ID, TEXT, page_id
 from letopis.exchange.warc_export import SOFTWARE, ExportedRecord, exported_records, info_record, is_listed_capture
 from letopis.exchange.warc_records import WarcPlace, WarcRecord, WarcWriter, gzip_member
 from letopis.extract import read_page
@@ -43,7 +43,7 @@ class WaczPageList:
 
     def __init__(self, out: IO[bytes]) -> None:
         self._out = out
-        self._waiting: tuple[Check, Page] | None = None
+        self._waiting: tuple[Check, Page, str] | None = None
         self._shown = ""
         self.main: Check | None = None
         self._say({"format": "json-pages-1.0", "id": "pages", "title": "All Pages", "hasText": True})
@@ -61,7 +61,7 @@ class WaczPageList:
             self.main = check
         found = read_page(exported.body, check.url, check.headers, detect_language=False)
         self._flush(newest=self._waiting is not None and self._waiting[0].url != check.url)
-        self._waiting = (check, found)
+        self._waiting = (check, found, header(exported.record.headers, PAGE_ID.lower()))
 
     def _take_shown(self, exported: ExportedRecord) -> None:
         """The text as a browser showed it says more than what the server sent."""
@@ -76,10 +76,10 @@ class WaczPageList:
     def _flush(self, *, newest: bool) -> None:
         if self._waiting is None:
             return
-        check, found = self._waiting
+        check, found, ident = self._waiting
         text, self._waiting, self._shown = self._shown or found.text, None, ""
         moment = rfc3339(check.checked_at)
-        line = {"id": page_id(check.url, moment), "url": check.url, "ts": moment}
+        line = {"id": ident or page_id(check.url, moment), "url": check.url, "ts": moment}
         line["title"] = found.title or check.url
         if newest:
             line["text"] = text[:_MOST_TEXT]

@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from letopis.archive import Archive
+from letopis.archive.outside_values import parse_json
 from letopis.errors import Damaged
 from letopis.exchange.captures import import_captures
-from letopis.exchange.file_readers import parse_json, read_whole
+from letopis.exchange.file_readers import read_whole
+from letopis.exchange.page_looks import page_time, web_url
+from letopis.exchange.set_records import page_id
 from letopis.exchange.sources import ImportReport
 from letopis.exchange.warc_import import warc_captures
 from letopis.exchange.warc_records import WARC_SUFFIXES
@@ -25,6 +28,7 @@ _PACKAGE = ".wacz"
 _ENDINGS = (*WARC_SUFFIXES, _PACKAGE)
 _OTHER_DIGEST = "its digest is another one; what could be read came in"
 _MOST_FACTS = 64 * 1024 * 1024
+_MOST_LINE = 4 * 1024 * 1024
 _MOST_DEPTH = 4
 """Packages inside packages; more is a trap."""
 _MULTI = "multi-wacz-package"
@@ -89,8 +93,27 @@ def _import_package(
                         _import_package(archive, copy, f"{where} {name}", report, progress, depth - 1)
                     else:
                         report.refuse("no sound WACZ, or too many inside one another", f"{where} {name}")
+            for name in package.namelist():
+                if name.startswith("pages/") and name.endswith(".jsonl"):
+                    _take_pages(package, name, f"{where} {name}", report)
     except zipfile.BadZipFile as error:
         raise Damaged(f"{where} is not a valid ZIP file ({error}); fetch it again") from None
+
+
+def _take_pages(package: zipfile.ZipFile, name: str, where: str, report: ImportReport) -> None:
+    """Which pages the looks are at whose records came, and their texts; lists of ours say it beside the records."""
+    left = _most(package.getinfo(name))
+    try:
+        with package.open(name) as lines:
+            while (line := lines.readline(_MOST_LINE)) and left > 0:
+                left -= len(line)
+                said = _object(line)
+                ident, url, time = said.get("id"), said.get("url"), said.get("ts")
+                if isinstance(ident, str) and isinstance(url, str) and ident != page_id(url, str(time)):
+                    text = str(said.get("text") or "")
+                    report.looks.name_page(ident, web_url(url), page_time(time), text, report.refuse)
+    except _BROKEN as error:
+        report.refuse(f"it is damaged ({error}); what could be read came in", where)
 
 
 def _digests(package: zipfile.ZipFile, where: str, report: ImportReport) -> dict[str, str]:

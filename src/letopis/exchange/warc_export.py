@@ -20,13 +20,15 @@ from letopis.archive import Archive, identify
 from letopis.archive.captures import last_check_time
 from letopis.archive.cluster import PieceRunner
 from letopis.archive.imported import StoredSource, sources_of, waiting_revisits
+from letopis.archive.imported_sets import checks_between
 from letopis.archive.requests import StoredExchange
 from letopis.archive.sets import CaptureSet
 from letopis.exchange.kept_records import KeptRecord
-from letopis.exchange.request_keys import exchange_fields, request_record
+from letopis.exchange.page_looks import AFTER, INFO, PICTURES, TEXTS
+from letopis.exchange.request_keys import exchange_fields, record_url, request_record
 from letopis.exchange.revisits import read_waiting
 from letopis.exchange.selection import ExportPart, ExportSelection, export_parts
-from letopis.exchange.set_records import set_records, with_page_id
+from letopis.exchange.set_records import PAGE_ID, PAGE_INFO, TEXT, VIEW, set_records, with_page_id
 from letopis.exchange.warc_records import (
     CHECK_TYPE,
     SOFTWARE_NAME,
@@ -40,6 +42,7 @@ from letopis.exchange.warc_records import (
 )
 from letopis.model import Check, Outcome, Version, from_millis, header, rfc3339, to_millis
 from letopis.tuples import NamedTuple
+from letopis.urls import normalize
 
 SOFTWARE = f"Letopis/{__version__}"
 _PROFILE_SAME = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
@@ -201,10 +204,12 @@ def records_of(
             came = exchanges.get(to_millis(check.checked_at))
             yield from check_records(archive, check, original, sets.get(check.checked_at), came)
         elif place >= start and source is not None:
-            yield from _records_as_they_came(archive, check, source)
+            yield from _records_as_they_came(archive, check, source, sets.get(check.checked_at))
 
 
-def _records_as_they_came(archive: Archive, check: Check, source: StoredSource) -> Iterator[ExportedRecord]:
+def _records_as_they_came(
+    archive: Archive, check: Check, source: StoredSource, found: CaptureSet | None
+) -> Iterator[ExportedRecord]:
     """The records that an import brought a check with, and what we know of it beside them."""
     kept = KeptRecord.unpack(source.data)
     body = b"" if kept.field("warc-type") == "revisit" else _kept_body(archive, check)
@@ -212,6 +217,25 @@ def _records_as_they_came(archive: Archive, check: Check, source: StoredSource) 
         yield ExportedRecord(record, check, body if record.kind == "response" else b"")
     if check.redirects or check.warnings or check.error or check.final_url != check.url:
         yield ExportedRecord(_metadata(check), check)
+    if found is not None:
+        for record in set_records(archive, found, set(_told_of_set(archive, found, kept))):
+            yield ExportedRecord(record, check, record.block)
+
+
+def _told_of_set(archive: Archive, found: CaptureSet, kept: KeptRecord) -> Iterator[str]:
+    """The parts of a set that go out as records that came in."""
+    time = to_millis(found.time)
+
+    def came(*schemes: str) -> bool:
+        urls = (normalize(record_url(found.url, scheme)) for scheme in schemes)
+        return any(checks_between(archive, url, time, time + AFTER) for url in urls)
+
+    if kept.field(PAGE_ID.lower()) or came(INFO):
+        yield PAGE_INFO
+    if came(*PICTURES):
+        yield VIEW
+    if came(*TEXTS):
+        yield TEXT
 
 
 def _kept_body(archive: Archive, check: Check) -> bytes:

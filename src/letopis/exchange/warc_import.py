@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from letopis.errors import UsageError
+from letopis.errors import BadUrl, UsageError
 from letopis.exchange.captures import parse_check_facts
 from letopis.exchange.kept_records import CAPTURE_TYPES, MAX_BESIDE, KeptRecord
+from letopis.exchange.page_looks import INFO, PICTURES, TEXTS, LookFact, own_fact
 from letopis.exchange.record_stream import (
     BREAKS_OFF,
     DAMAGED_MEMBER,
@@ -26,7 +27,7 @@ from letopis.exchange.record_stream import (
     read_records,
 )
 from letopis.exchange.request_keys import parse_request, record_url, request_url, sent_request
-from letopis.exchange.set_records import PAGE_ID
+from letopis.exchange.set_records import PAGE_ID, page_id
 from letopis.exchange.sources import ImportedCapture, ImportReport, RevisitTarget
 from letopis.exchange.warc_records import (
     CHECK_TYPE,
@@ -38,6 +39,7 @@ from letopis.exchange.warc_records import (
     restored_headers,
 )
 from letopis.model import Headers, SentRequest, header
+from letopis.urls import normalize
 
 
 def warcs_in_folder(folder: Path) -> list[Path]:
@@ -49,9 +51,12 @@ MAX_FACTS = 1024 * 1024
 _WEB = re.compile(r"<?\s*https?:", re.IGNORECASE)
 _MADE = re.compile(r"([a-z][a-z0-9.+-]*(?::[a-z0-9.+-]+)*):(https?://.*)", re.IGNORECASE | re.DOTALL)
 _MOST_HELD = 8
+_MOST_OF_LOOK = 3
+"""Records of a look of ours, the list of its resources last; without that they are captures like those of others."""
 _MOST_REQUESTS = 64
 _MOST_BESIDE = 64
 _NO_BODY = (204, 304)
+_LOOK_PARTS = (INFO, *PICTURES, *TEXTS)
 _DAMAGE = (BREAKS_OFF, DAMAGED_MEMBER, NO_RECORD)
 _TOLD_EVERY = 64
 _UUID_VERSION = len("<urn:uuid:00000000-0000-")
@@ -73,23 +78,33 @@ def warc_captures(file: Path, report: ImportReport) -> Iterator[ImportedCapture]
 
 def record_captures(stream: BinaryIO, report: ImportReport) -> Iterator[ImportedCapture]:
     """The same of a WARC file, or of a stream that holds whole records."""
-    group = _RecordGroup()
+    group, look = _RecordGroup(), list[tuple[SourceRecord, LookFact]]()
     for record in read_records(stream):
         sound = _sound(record, report) if record.fault else record
         if sound is None:
             continue
         said = sound.by_name()
         kind = said.get("warc-type", "").lower()
-        if kind == "metadata" and said.get("content-type") == CHECK_TYPE:
+        fact = _own_fact(sound) if kind == "resource" else None
+        if look and (fact is None or fact.page != look[0][1].page or len(look) >= _MOST_OF_LOOK):
+            yield from group.take([record for record, _ in look], report)
+            look.clear()
+        if fact is not None:
+            look.append((sound, fact))
+            if fact.part == INFO:
+                yield from (ImportedCapture(one.page, said["warc-date"], 0, (), b"", look=one) for _, one in look)
+                look.clear()
+        elif kind == "metadata" and said.get("content-type") == CHECK_TYPE:
             yield from group.released(0, report)
             facts = parse_check_facts(sound.block[:MAX_FACTS]) or {}
             yield ImportedCapture(_target(sound), sound.field("warc-date"), 0, (), b"", facts=facts)
+        elif kind == "conversion" and group.show(sound):
+            continue
         elif (kind in CAPTURE_TYPES and _WEB.match(said.get("warc-target-uri", ""))) or made_of_page(sound):
-            group.add(sound, report)
-            if group.waiting > _MOST_HELD:
-                yield from group.released(_MOST_HELD, report)
+            yield from group.take([sound], report)
         elif not (kind == "warcinfo" and SOFTWARE_NAME.encode() in sound.block[:200]):
             group.add_beside(sound, report)
+    yield from group.take([record for record, _ in look], report)
     yield from group.released(0, report)
     group.refuse_left(report)
 
@@ -113,6 +128,14 @@ def made_of_page(record: SourceRecord) -> str:
     if named:
         return record_url(named[2], named[1])
     return record_url(target, kind) if kind == "conversion" and _WEB.match(target) else ""
+
+
+def _own_fact(record: SourceRecord) -> LookFact | None:
+    """What a record of ours says of a look at a page; None for all others."""
+    if record.fault or not _is_own(record):
+        return None
+    date, ident = record.field("warc-date"), record.field(PAGE_ID.lower())
+    return own_fact(record.field("warc-target-uri"), date, ident, record.block)
 
 
 def _sound(record: SourceRecord, report: ImportReport) -> SourceRecord | None:
@@ -175,6 +198,7 @@ class _HeldCapture:
         self.record = tied.record
         self.beside: list[SourceRecord] = []
         self.request: SourceRecord | None = None
+        self.shown: SourceRecord | None = None
 
 
 class _RecordGroup:
@@ -189,18 +213,28 @@ class _RecordGroup:
         self._early: OrderedDict[int, _Tied] = OrderedDict()
         self._count = 0
 
-    @property
-    def waiting(self) -> int:
-        """How many captures wait."""
-        return len(self._held)
+    def take(self, records: Iterable[SourceRecord], report: ImportReport) -> Iterator[ImportedCapture]:
+        """Captures; answers with those that wait no longer."""
+        for record in records:
+            self._add(record, report)
+            yield from self.released(_MOST_HELD, report)
 
-    def add(self, record: SourceRecord, report: ImportReport) -> None:
+    def _add(self, record: SourceRecord, report: ImportReport) -> None:
         """A capture, with what came before it and belongs to it."""
         held = _HeldCapture(_Tied(record))
         for number, early in list(self._early.items()) if self._early else ():
             if not early.is_request or early.belongs_to(held.tied):
                 self._attach(held, self._early.pop(number), report)
         self._held.append(held)
+
+    def show(self, record: SourceRecord) -> bool:
+        """Whether a record is what we wrote of a browser's version of an answer that waits; it goes with that."""
+        refers = record.field("warc-refers-to")
+        held = next((one for one in self._held if one.tied.id == refers and one.shown is None), None)
+        if held is None or record.fault or not _is_own(record) or not _is_own(held.record):
+            return False
+        held.shown = record
+        return True
 
     def add_beside(self, record: SourceRecord, report: ImportReport) -> None:
         """A record that is no capture of the web."""
@@ -238,7 +272,10 @@ class _RecordGroup:
             if not most and not self._held:
                 for number in list(self._early):
                     self._attach(held, self._early.pop(number), report)
-            yield _capture(held)
+            found = _capture(held)
+            yield found
+            if held.shown is not None and found.shown is None:
+                yield _capture(_HeldCapture(_Tied(held.shown)))
 
     def refuse_left(self, report: ImportReport) -> None:
         """Names what belongs to no capture."""
@@ -279,11 +316,11 @@ def _capture(held: _HeldCapture) -> ImportedCapture:
     target = held.tied.target
     made = made_of_page(record) if kind != "response" else ""
     url = made or request_url(target, request)
-    beside = [one for one in held.beside if asked is None or one is not held.request]
-    is_made_anew = own and not beside and not said.get(PAGE_ID.lower())
+    others = [one for one in held.beside if asked is None or one is not held.request]
+    is_made_anew = own and not others and _is_no_member(record)
     # An address without a request of ours is one that another source told.
     is_made_anew = is_made_anew and (asked is not None or not said.get("warc-ip-address"))
-    kept = None if is_made_anew else KeptRecord(record.version, record.fields, head, tuple(beside), record.lines)
+    kept = None if is_made_anew else KeptRecord(record.version, record.fields, head, tuple(held.beside), record.lines)
     return ImportedCapture(
         url,
         said.get("warc-date", ""),
@@ -295,7 +332,27 @@ def _capture(held: _HeldCapture) -> ImportedCapture:
         record=kept,
         page=target if url != target and not made else "",
         request=asked if kept is None else None,
+        shown=_shown(held) if kept is None else None,
+        look=_look(record, made, own=own),
     )
+
+
+def _shown(held: _HeldCapture) -> tuple[str, bytes] | None:
+    return (held.shown.field("content-type"), held.shown.block) if held.shown is not None else None
+
+
+def _look(record: SourceRecord, made: str, *, own: bool) -> LookFact | None:
+    """What a record of others says of a look at a page; those of ours are listed beside their page."""
+    ident = record.field(PAGE_ID.lower())
+    if not made:
+        return LookFact(ident) if ident and not own else None
+    scheme, _, page = _target(record).partition(":http")
+    if scheme not in _LOOK_PARTS:
+        return None
+    try:
+        return LookFact(ident, normalize(f"http{page}"), scheme, record.block if scheme == INFO else b"")
+    except BadUrl:
+        return None
 
 
 def _resource_headers(content_type: str) -> Headers:
@@ -312,9 +369,15 @@ def _answer(block: bytes) -> tuple[int, Headers, bytes]:
 
 def _own_request(held: _HeldCapture) -> SentRequest | None:
     """The request of an answer of ours; None where it is that of somebody else."""
-    if held.request is None or not _is_own(held.request) or held.record.field(PAGE_ID.lower()):
+    if held.request is None or not _is_own(held.request) or not _is_no_member(held.record):
         return None
-    return sent_request(held.request, held.record.field("warc-record-id"))
+    return sent_request(held.request, held.record.field("warc-record-id"), held.record.field(PAGE_ID.lower()))
+
+
+def _is_no_member(record: SourceRecord) -> bool:
+    """Whether a record of ours belongs to no page, or is the one of the page itself."""
+    ident = record.field(PAGE_ID.lower())
+    return not ident or ident == page_id(record.field("warc-target-uri"), record.field("warc-date"))
 
 
 def _is_own(record: SourceRecord) -> bool:

@@ -22,7 +22,7 @@ from letopis.fetch.devtools import DevtoolsError, DevtoolsSession
 from letopis.fetch.page_pictures import take_screenshot
 from letopis.fetch.page_scrolling import JUMP, SCROLL, may_wait_for_readers
 from letopis.fetch.page_steps import PageStep
-from letopis.model.web import Failure, FailureKind, Headers, LoadedPage, Request, Response
+from letopis.model.web import HOP_FIELDS, Failure, FailureKind, Headers, LoadedPage, Request, Response, shown_headers
 
 AskResource = Callable[[Request], Awaitable[Response]]
 """Answers a request that a page makes; what went wrong stands in the answer."""
@@ -38,11 +38,6 @@ _MAX_SENT_BYTES = 1024 * 1024
 """Of a body that a page sends."""
 _MAX_TEXT = 1024 * 1024
 _MAX_WARNINGS = 20
-_HOP_FIELDS = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive"})
-_BODY_FIELDS = _HOP_FIELDS | {
-    "content-type", "content-md5", "content-range", "accept-ranges", "digest", "repr-digest", "etag", "last-modified",
-}  # fmt: skip
-"""Fields that speak of the bytes that were sent, and not of the document that became of them."""
 _OUR_FIELDS = frozenset({"cookie", "host", "user-agent", "accept-encoding", "connection", "range"})
 _KINDS = {
     "image": "images", "stylesheet": "styles", "font": "fonts", "script": "scripts", "media": "media",
@@ -198,11 +193,10 @@ class PageRenderer:
 
     def _rendered(self, body: bytes, address: str, shown: LoadedPage) -> Response:
         sent = self._job.response
-        fields = tuple(field for field in sent.headers if field[0].lower() not in _BODY_FIELDS)
         moved = address if _changed_place(sent.final_url, address) else sent.final_url
         return sent._replace(
             final_url=moved,
-            headers=(("Content-Type", "text/html; charset=utf-8"), *fields),
+            headers=shown_headers(sent.headers, "text/html; charset=utf-8"),
             body=body,
             warnings=self._all_warnings(),
             as_sent=sent,
@@ -323,7 +317,7 @@ def _consent(asked: dict[str, Any]) -> dict[str, object]:
 
 def _fulfilment(asked: dict[str, Any], response: Response) -> dict[str, object]:
     """An answer as the browser takes it; a page may read what other hosts answered it."""
-    fields = [(name, value) for name, value in response.headers if name.lower() not in _HOP_FIELDS]
+    fields = [(name, value) for name, value in response.headers if name.lower() not in HOP_FIELDS]
     origin, place = asked["headers"].get("Origin", ""), urlsplit(asked["url"])
     is_open = any(name.lower() == "access-control-allow-origin" for name, _ in fields)
     if origin and not is_open and origin != f"{place.scheme}://{place.netloc}":

@@ -104,14 +104,6 @@ class RangeReader:
     sent_bytes: int = 0
     _validators: dict[str, str] = field(default_factory=dict)
 
-    async def read_range(self, url: str, start: int, end: int) -> bytes:
-        """The bytes from `start` up to `end`; fewer only where the file ends before.
-
-        A server without ranges sends the whole file, of which the part is
-        cut. Raises Unavailable, NotFound, Refused or RemoteChanged.
-        """
-        return _cut(await self.read_ranges(url, [(start, end)]), start, end)
-
     async def read_ranges(self, url: str, spans: Sequence[ByteSpan]) -> list[RangePart]:
         """Parts that cover the spans, asked for in one request.
 
@@ -219,11 +211,6 @@ def _parts_of(response: Response) -> list[RangePart]:
     return [RangePart(found[0], response.body, found[2])]
 
 
-def _begun(found: Sequence[RangePart], asked: Sequence[ByteSpan]) -> bytes:
-    """The bytes of the first span that came."""
-    return _cut(found, *asked[0])
-
-
 def _covered(found: Sequence[RangePart], start: int, end: int) -> bool:
     """Whether one part has the span, or all of it that the file has."""
     return any(
@@ -232,8 +219,8 @@ def _covered(found: Sequence[RangePart], start: int, end: int) -> bool:
     ) or any(part.total is not None and part.total <= start for part in found)
 
 
-def _cut(found: Sequence[RangePart], start: int, end: int) -> bytes:
-    for part in found:
-        if part.start <= start < part.start + len(part.data):
-            return part.data[start - part.start : end - part.start]
-    return b""
+def _begun(found: Sequence[RangePart], asked: Sequence[ByteSpan]) -> bytes:
+    """The bytes of the first span that came."""
+    start, end = asked[0]
+    holding = (part for part in found if part.start <= start < part.start + len(part.data))
+    return next((part.data[start - part.start : end - part.start] for part in holding), b"")

@@ -185,6 +185,7 @@ _CONTEXT = 90
 """Characters shown on each side of a hit."""
 _MAX_SNIPPET = 240
 _OWN_TEXT = re.compile(f"^.{BODY}", re.MULTILINE)
+_PROSE = re.compile(f"^[^tkd1-6]{BODY}", re.MULTILINE)
 _MAX_WEIGHED_HITS = 40
 """Hits of one page that are weighed against each other."""
 
@@ -218,13 +219,18 @@ def snippet(text: str, pattern: re.Pattern[str] | None) -> Snippet:
     """The best place of a page: most different words of the question together, and of equal places the first.
 
     The page's own text comes before its frame (menus, footers), which comes
-    before its head. Without a hit the first words of the body.
+    before its head. Without a hit, or with one in the title alone, which
+    stands above it anyway, the first words of the body.
     """
     body = _body_start(text)
     if pattern is None:
         return _opening(text, body)
     low = lowered(text)
     hit = _best_hit(low, body, pattern)
+    if hit is not None and _says_the_title(text, hit.start()) and (prose := _PROSE.search(text, hit.end())):
+        body, later = prose.start(), islice(pattern.finditer(low, prose.start()), _MAX_WEIGHED_HITS)
+        said = (one for one in later if not _is_in_frame(low, one) and not _says_the_title(text, one.start()))
+        hit = next(said, None)
     return _opening(text, body) if hit is None else _context_of(text, low, *hit.span(), pattern)
 
 
@@ -240,6 +246,12 @@ def _best_hit(low: str, body: int, pattern: re.Pattern[str]) -> re.Match[str] | 
 
 def _is_in_frame(text: str, hit: re.Match[str]) -> bool:
     return text[text.rfind("\n", 0, hit.start()) + 2] == FRAME
+
+
+def _says_the_title(text: str, at: int) -> bool:
+    """Whether the block at a place is the title, or repeats it or its part."""
+    first, end = text.rfind("\n", 0, at) + 1 + LINE_LEAD, text.find("\n", at)
+    return text[0] == "t" and text[first : end if end >= 0 else None] in text[LINE_LEAD : text.find("\n")]
 
 
 def _body_start(text: str) -> int:

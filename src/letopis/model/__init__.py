@@ -41,6 +41,7 @@ from letopis.model.web import (
     Response,
     SentRequest,
     header,
+    shown_headers,
 )
 
 __all__ = [
@@ -84,6 +85,7 @@ __all__ = [
     "parse_duration",
     "parse_time",
     "rfc3339",
+    "shown_headers",
     "stamp14",
     "to_millis",
     "written_duration",

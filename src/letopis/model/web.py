@@ -21,6 +21,18 @@ def header(headers: Headers, name: str, default: str = "") -> str:
     return default
 
 
+HOP_FIELDS = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive"})
+_BODY_FIELDS = HOP_FIELDS | {
+    "content-type", "content-md5", "content-range", "accept-ranges", "digest", "repr-digest", "etag", "last-modified",
+}  # fmt: skip
+"""Fields that speak of the bytes that were sent, and not of the document that became of them."""
+
+
+def shown_headers(sent: Headers, content_type: str) -> Headers:
+    """Those of the document that a browser made of an answer."""
+    return (("Content-Type", content_type), *(field for field in sent if field[0].lower() not in _BODY_FIELDS))
+
+
 class FailureKind(StrEnum):
     """Why there is no usable answer. The words are part of the JSON output."""
 

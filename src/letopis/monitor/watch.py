@@ -185,7 +185,7 @@ class WatchSpec:
     notifications wait while it is `quiet` and until the end of its `snooze`
     (milliseconds), or for the times of a `summary`, at which all of them go to a target as one; hours and cron
     times are those of its `zone`. `headers` go
-    with every request for the page. `owner` may change it, beside administrators.
+    with every request for the page. `owner` may change it, beside the owners of the archive.
     """
 
     every: float | None = None

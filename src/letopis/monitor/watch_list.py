@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from letopis.archive import Archive
+from letopis.archive.observers import last_checks_of
 from letopis.archive.watches import NEVER, AlertRow, DeliveryRow, WatchRow, watch_key, watches_of
 from letopis.config import MonitorSettings
 from letopis.errors import NotFound, Refused, UnknownUrl, UsageError
@@ -245,8 +246,16 @@ class WatchList:
         return self._each(names, lambda known: self._watches.resume(known, to_millis(self._archive.clock())))
 
     def check_now(self, names: Sequence[str]) -> list[WatchEntry]:
-        """Makes watches due at once; paused ones go on from there."""
-        return self._each(names, lambda known: self._watches.set_due(known, to_millis(self._archive.clock())))
+        """Makes watches due as soon as their pages may be asked again, within seconds; paused ones go on from there."""
+        return self._each(names, self._set_soonest)
+
+    def _set_soonest(self, rows: Sequence[WatchRow]) -> None:
+        """Inside the minimum interval of a check there is nothing but its record to see: they wait for its end."""
+        now, interval = to_millis(self._archive.clock()), round(self._archive.settings.monitor.min_interval * 1000)
+        last = ((one.url, one.time) for one in last_checks_of(self._archive, [row.url for row in rows]).values())
+        later = {url: time + interval for url, time in last if time is not None and 0 <= now - time < interval}
+        for due in {now, *later.values()}:
+            self._watches.set_due([row for row in rows if later.get(row.url, now) == due], due)
 
     def retag(self, names: Sequence[str], tag: str) -> list[WatchEntry]:
         """Gives watches another tag, or none; the defaults of the new one hold from now on."""

@@ -127,12 +127,12 @@ class Watcher:
         urls = [watch.url for watch in watches]
         before = last_checks_of(self._archive, urls)
         checks = await self._check(watches, seconds)
-        self._postpone([row for row, url in zip(rows, urls, strict=True) if url not in checks], until)
+        late = {row.id for row, url in zip(rows, urls, strict=True) if self._postponed(row, checks.get(url), until)}
         after = last_checks_of(self._archive, urls)
         judged = [
             self._judge(row, watch, checks[watch.url], before.get(watch.url), after[watch.url])
             for row, watch in zip(rows, watches, strict=True)
-            if watch.url in checks
+            if row.id not in late
         ]
         self._record(judged, until)
         for one in judged:
@@ -140,12 +140,22 @@ class Watcher:
             if one.watch.kind == "sitemap" and one.check.available:
                 await self._expand(one)
 
-    def _postpone(self, rows: Sequence[WatchRow], until: int) -> None:
-        """Gives watches a time a little later, unless somebody gave them another one meanwhile."""
-        found = [self._watches.by_id(row.id) for row in rows]
-        same = [now for now in found if now is not None and now.due == until]
-        if same:
-            self._watches.set_due(same, to_millis(self._archive.clock()) + _POSTPONED_MILLIS)
+    def _postponed(self, row: WatchRow, check: Check | None, until: int) -> bool:
+        """Whether there was no look that the watch has not judged: it is due again when the next one is possible.
+
+        Unless somebody gave it another time meanwhile.
+        """
+        monitor = self._archive.settings.monitor
+        if check is None:
+            due = to_millis(self._archive.clock()) + _POSTPONED_MILLIS
+        elif check.cached and to_millis(check.checked_at) <= WatchState.from_json(row.state).judged:
+            due = to_millis(check.checked_at) + round(monitor.min_interval * 1000)
+        else:
+            return False
+        found = self._watches.by_id(row.id)
+        if found is not None and found.due == until:
+            self._watches.set_due([found], due)
+        return True
 
     async def _check(self, watches: Sequence[Watch], seconds: float) -> dict[str, Check]:
         """What came of those whose turn at their host came within some seconds."""

@@ -96,8 +96,8 @@ class DeliveriesQuery(Parameters):
 class Delivery:
     """An alert, or a test, on its way to one target; only owners see the target in full.
 
-    `kind` is that of the alert, or test; `state` is pending, sent or failed. `due` is when it is tried next, for one
-    that was sent when that was.
+    `kind` is that of the alert, or test; `saved` is the number of its saved search, if it has one; `state` is pending,
+    sent or failed. `due` is when it is tried next, for one that was sent when that was.
     """
 
     alert: int
@@ -110,6 +110,7 @@ class Delivery:
     error: str
     message: str
     kind: str
+    saved: int | None
 
 
 @operation(
@@ -125,9 +126,10 @@ def watch_deliveries(context: Context, asked: DeliveriesQuery) -> Rows[Delivery]
 
 def _delivery(context: Context, row: DeliveryRow, alert: AlertRow) -> Delivery:
     target = row.target if context.may(OWN) else shown_target(row.target)
+    facts = json.loads(alert.facts)
     return Delivery(
-        alert.id, alert.url, json.loads(alert.facts).get("name", ""), target, row.state, row.attempts,
-        from_millis(row.due), row.error, alert.message, alert.kind,
+        alert.id, alert.url, facts.get("name", ""), target, row.state, row.attempts,
+        from_millis(row.due), row.error, alert.message, alert.kind, facts.get("saved"),
     )  # fmt: skip
 
 

@@ -83,7 +83,7 @@ class ImportAnswer(NamedTuple):
     `future` are those of the taken that lie more than a day ahead of the
     clock; `queued` are pages that wait for a crawl and did not before;
     `beside` are records without a web address, kept with the capture that
-    they stand beside.
+    they stand beside; `sets` are capture sets that came.
     """
 
     records: int
@@ -97,6 +97,7 @@ class ImportAnswer(NamedTuple):
     future: int
     queued: int | None
     beside: int
+    sets: int
 
 
 def _import_sentence(done: ImportAnswer) -> str:
@@ -106,6 +107,7 @@ def _import_sentence(done: ImportAnswer) -> str:
         return ", ".join(planned)
     said = f"{counted(done.records, 'record')}: {counted(done.versions, 'version')}, {counted(done.checks, 'check')}"
     beside = [f"{done.beside} without a web address kept beside them"] if done.beside else []
+    beside += [counted(done.sets, "capture set")] if done.sets else []
     faults = counted(sum(done.refused.values()), "fault")
     return ", ".join([said, f"{done.same} already there", *beside, faults, *planned])
 
@@ -215,6 +217,7 @@ class _Import(NamedTuple):
         answer = ImportAnswer(
             report.records, report.checks, report.checks, report.versions, report.same, dict(report.refused),
             report.examples, watched, report.future, queued, report.beside,
+            report.sets,
         )  # fmt: skip
         remark = "\n".join([*(f"fault: {example}" for example in report.examples), *_future_remarks(report)])
         return Value(answer, [] if watched or queued else self._faults(report), remark)

@@ -111,7 +111,7 @@ def _sentence(rule: MuteRule) -> str:
     examples=(
         "letopis mute add https://example.org/ 'Visitor number 17'",
         "letopis mute add example.org 'Quote of the day' --kind behind",
-        "letopis mute add https://example.org/ 'Tickets sold: 17' --kind never",
+        "letopis mute add https://example.org/ 'Downloads: 17' --kind never",
     ),
 )
 def mute_add(context: Context, asked: MuteCommand) -> Value[MuteRule]:

@@ -156,7 +156,7 @@ class SavedSearch:
 
 
 def may_change_search(context: Context, owner: str) -> bool:
-    """Whether whoever asks may change it: who saved it, and administrators."""
+    """Whether whoever asks may change it: who saved it, and the owners of the archive."""
     return context.may(OWN) or bool(owner and owner == context.user)
 
 
@@ -179,7 +179,7 @@ def own_search(context: Context, number: int) -> SavedSearchRow:
     """A saved search that whoever asks may change; Refused when it belongs to somebody else."""
     row = saved_searches_of(context.archive).by_id(number)
     if not may_change_search(context, row.owner):
-        whose = f"to '{row.owner}'" if row.owner else "to the administrators"
+        whose = f"to '{row.owner}'" if row.owner else "to the owners"
         raise Refused(f"the saved search {row.id} belongs {whose}; save one of your own")
     return row
 
@@ -277,7 +277,7 @@ def saved_add(context: Context, asked: SaveSearch) -> Value[SavedSearch]:
     """Save a search or a table; it runs again as versions arrive, and alerts of new results.
 
     Of the results that it has already nobody is alerted. A feed of its results is at /feed/saved/ID. Whoever saves
-    it owns it: only they and administrators change it.
+    it owns it: only they and the owners of the archive change it.
     """
     if not asked.name.strip():
         raise UsageError("name is empty: a name of your own for it")

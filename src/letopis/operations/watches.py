@@ -75,7 +75,7 @@ class WatchDetails:
 
 
 def may_change(context: Context, owner: str) -> bool:
-    """Whether whoever asks may change a watch: who made it, and administrators."""
+    """Whether whoever asks may change a watch: who made it, and the owners of the archive."""
     return context.may(OWN) or bool(owner and owner == context.user)
 
 
@@ -88,7 +88,7 @@ def refuse_others(context: Context, entries: Sequence[WatchEntry]) -> Sequence[W
 
 def _refuse_other(context: Context, entry: WatchEntry) -> None:
     if not may_change(context, entry.watch.owner):
-        whose = f"to '{entry.watch.owner}'" if entry.watch.owner else "to the administrators"
+        whose = f"to '{entry.watch.owner}'" if entry.watch.owner else "to the owners"
         raise Refused(f"the watch {entry.id} of {entry.watch.url} belongs {whose}; make one of your own under a name")
 
 
@@ -216,7 +216,7 @@ def watch_add(context: Context, asked: AddWatches) -> Rows[AddedWatch]:
 
     A page may have several watches, told apart by their names; they all look
     at it in one way, with a browser or with the same headers. Whoever makes a
-    watch owns it: only they and administrators change it.
+    watch owns it: only they and the owners of the archive change it.
 
     What is not given at all is taken from the tag, then from the settings.
     With a tag and no address nothing is watched: the tag gets these defaults.
@@ -450,12 +450,12 @@ class WatchesToCheck(Parameters):
 
 @operation(
     "watch_check", right=WRITE, verb="watch check", route=("POST", "/watches/check"), listed="watches",
-    single="url", audited="watch checked", creates=False, sentence=lambda row: f"due now: {row.url}", errors=(403, 404),
+    single="url", audited="watch checked", creates=False, sentence=lambda row: f"due: {row.url}", errors=(403, 404),
     examples=("letopis watch check https://example.org/", "letopis watch check --tag news"),
     subject=lambda asked: " ".join(asked.urls) or f"tag {asked.tag}",
 )  # fmt: skip
 def watch_check(context: Context, asked: WatchesToCheck) -> Rows[WatchDetails]:
-    """Make watches due now, paused ones too; the daemon checks them within seconds."""
+    """Make watches due now, paused ones too: checked within seconds, and `monitor.min_interval` apart."""
     if not asked.urls and asked.tag is None:
         raise UsageError("name the watches to check, or their tag")
     watches = WatchList(context.archive)
@@ -463,7 +463,17 @@ def watch_check(context: Context, asked: WatchesToCheck) -> Rows[WatchDetails]:
     if asked.tag is not None and not tagged:
         raise NotFound(f"no watch has the tag '{asked.tag}'; see 'letopis watch tags'")
     named = [*_own(context, asked.urls), *(str(entry.id) for entry in tagged)]
-    return _rows(context, watches.check_now(list(dict.fromkeys(named))))
+    asked_for = watches.check_now(list(dict.fromkeys(named)))
+    return _rows(context, asked_for, "\n".join(filter(None, (_wait_sentence(context, one) for one in asked_for))))
+
+
+def _wait_sentence(context: Context, entry: WatchEntry) -> str:
+    """Of a page that may not be asked again yet: when it was, and when it is next."""
+    left = (entry.due - context.moment()).total_seconds() if entry.due is not None else 0.0
+    if left <= 0:
+        return ""
+    ago = context.archive.settings.monitor.min_interval - left
+    return f"{entry.watch.url} was checked {ago:.0f} s ago; the next look is possible in {left:.0f} s and is made then"
 
 
 class TagWatches(Parameters):

@@ -40,6 +40,7 @@ from letopis.replay.frame import (
     replay_frame,
 )
 from letopis.replay.origin import ReplayOrigin, ReplaySite
+from letopis.replay.redirects import RedirectCircle
 from letopis.replay.sites import (
     OURS,
     SiteRequest,
@@ -229,7 +230,7 @@ class ReplayApp:
         except UnknownUrl as error:
             if not asked.shows_page:
                 return missing_response(asked.key_url, str(error), common_fields(asked))
-            answer = not_captured_page(request, asked.url)
+            answer = not_captured_page(request, asked.url, circle=isinstance(error, RedirectCircle))
             answer.headers.update(common_fields(asked) | {"content-security-policy": site_policy(self._origin)})
             answer.headers["server-timing"] = missing_mark(asked.key_url)
             return answer

@@ -47,7 +47,7 @@ from letopis.replay.csp import (
 )
 from letopis.replay.frame import FRAME_TYPE, FramePlace, ShownPage, page_path, replay_frame
 from letopis.replay.origin import ReplayDoor
-from letopis.replay.redirects import refresh_target, shown_capture
+from letopis.replay.redirects import RedirectCircle, ends_in_circle, refresh_target, shown_capture
 from letopis.tuples import NamedTuple
 from letopis.urls import surt
 from letopis.web.languages import language_of, use_language
@@ -222,9 +222,12 @@ def _capture_response(
             fields["refresh"] = f"{onward.delay}; url={web.origin}{web.inside(onward.time, onward.url)}"
         elif onward is not None and onward.delay <= _AT_ONCE:
             target, status = onward, 302
-    if target is not None:
+    circle = target is not None and (asked.wants_frame or asked.is_nested) and ends_in_circle(archive, moment)
+    if circle and asked.is_nested:
+        raise RedirectCircle(f"{moment.url} was captured as a redirect in a circle")
+    if target is not None and not circle:
         fields["location"] = web.origin + web.inside(target.time, target.url, asked.form)
-    elif asked.wants_frame and is_page(stored):
+    elif asked.wants_frame and (circle or is_page(stored)):
         return _framed_response(archive, web, ShownPage(near, moment, wanted), fields, asked.scope)
     if status != stored.status:
         stored = replace(stored, status=status)

@@ -150,8 +150,8 @@ def go_to_date(request: Request) -> Response:
     return RedirectResponse(f"/web/{digits}/{embedded_url(request.query_params.get('url', ''))}", 303)
 
 
-def not_captured_page(request: Request, url: str, status: int = 404) -> Response:
-    """Inside a frame: this page is not here."""
+def not_captured_page(request: Request, url: str, *, circle: bool = False) -> Response:
+    """Inside a frame: this page is not here, or only as a redirect in a circle."""
     with use_language(language_of(request)) as language:
-        text = environment.get_template("replay_missing.html").render(url=url)
-    return Response(text, status, headers={"content-language": language.code}, media_type=FRAME_TYPE)
+        text = environment.get_template("replay_missing.html").render(url=url, circle=circle)
+    return Response(text, 404, headers={"content-language": language.code}, media_type=FRAME_TYPE)

@@ -55,6 +55,7 @@ from letopis.replay.cdx import cdx_finder_of, cdxj_lines
 from letopis.replay.cdx_query import CdxFinder, CdxQuery
 from letopis.replay.csp import RAW_POLICY, SAFE_HEADERS
 from letopis.replay.frame import go_to_date, not_captured_page
+from letopis.replay.redirects import RedirectCircle
 from letopis.tuples import NamedTuple
 from letopis.urls import surt
 from letopis.web.charts import CalendarCapture, CalendarDays, calendar_months
@@ -257,12 +258,12 @@ async def replay(request: Request) -> Response:
     address = parse_address(path_after(request.scope, "/web/"))
     try:
         return await _answered(request, archive, address)
-    except UnknownUrl:
+    except UnknownUrl as error:
         destination = request.headers.get("sec-fetch-dest")
         if destination == "document":
             return render_page(request, "not_captured.html", 404, url=address.url)
         if destination in ("iframe", "frame"):
-            answer = not_captured_page(request, address.url)
+            answer = not_captured_page(request, address.url, circle=isinstance(error, RedirectCircle))
             answer.headers["content-security-policy"] = RAW_POLICY
             return answer
         raise

@@ -13,6 +13,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from letopis.archive import Archive
 from letopis.archive.captures import ArchivedResponse, TimelineCapture, load_capture, timeline_of
+from letopis.errors import UnknownUrl
 from letopis.model.times import timestamp
 from letopis.tuples import NamedTuple
 from letopis.urls import join, surt
@@ -20,6 +21,8 @@ from letopis.urls import join, surt
 FOLLOWED_WITHIN = 60_000
 """Milliseconds within which a crawler that follows a redirect asks for its target."""
 _HEAD = 64 * 1024
+_MOST_HOPS = 20
+"""Redirects after which browsers give up as well."""
 _REFRESH = re.compile(r"\s*(\d{1,6})(?:\.\d*)?\s*[;,]\s*(?:url\s*=\s*)?[\"']?([^\"']+)", re.IGNORECASE | re.ASCII)
 
 
@@ -61,6 +64,23 @@ def _followed(archive: Archive, time: int, url: str) -> ReplayTarget:
     after = timeline_of(archive, url).after(time - 1)
     follows = after is not None and after.time - time <= FOLLOWED_WITHIN
     return ReplayTarget(after.time if after is not None and follows else time, url)
+
+
+class RedirectCircle(UnknownUrl):
+    """A captured redirect that leads to no page: instead of it readers are told so."""
+
+
+def ends_in_circle(archive: Archive, moment: TimelineCapture, fixed: int | None = None) -> bool:
+    """Whether a captured redirect leads on without an end, from capture to capture or all of them at a `fixed` time."""
+    for _ in range(_MOST_HOPS):
+        target = shown_capture(archive, moment).target
+        if target is None or surt(target.url) == surt(moment.url):
+            return False
+        following = timeline_of(archive, target.url).closest(target.time if fixed is None else fixed)
+        if following is None:
+            return False
+        moment = following
+    return True
 
 
 def refresh_target(archive: Archive, moment: TimelineCapture, stored: ArchivedResponse) -> ReplayTarget | None:

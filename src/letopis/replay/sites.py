@@ -30,7 +30,7 @@ from letopis.replay.addresses import http_date, path_after
 from letopis.replay.captures import MAX_REWRITTEN, ReplayRequest, body_response, captures_near, is_page
 from letopis.replay.csp import header_value, site_policy
 from letopis.replay.origin import ReplayOrigin, ReplaySite
-from letopis.replay.redirects import shown_capture
+from letopis.replay.redirects import RedirectCircle, ends_in_circle, shown_capture
 from letopis.tuples import NamedTuple
 from letopis.urls import surt
 
@@ -170,6 +170,8 @@ def _found(archive: Archive, asked: SiteRequest) -> SiteAnswer:
             if answer is not None:
                 return SiteAnswer(answer, load_capture(archive, answer))
         location = asked.origin.address(shown.target.url, asked.site.time)
+        if location is not None and asked.shows_page and ends_in_circle(archive, moment, asked.site.time):
+            raise RedirectCircle(f"{url} was captured as a redirect in a circle")
         if location is not None:
             return SiteAnswer(shown.moment, shown.stored, location)
         url = shown.target.url

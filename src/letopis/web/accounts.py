@@ -16,7 +16,7 @@ from fastapi.responses import RedirectResponse
 
 from letopis.api.access import principal_of
 from letopis.api.door import context_of
-from letopis.api.requests import http_status_of, origin_of
+from letopis.api.requests import origin_of
 from letopis.archive import Archive
 from letopis.archive.accounts import (
     Project,
@@ -39,7 +39,7 @@ from letopis.web.audit_names import AUDIT_NAMES, audited_things
 from letopis.web.cache import page_cache_of
 from letopis.web.languages import LANGUAGE_COOKIE, LANGUAGES, translatable
 from letopis.web.login import exact_form_of
-from letopis.web.pages import PageRoute, render_page
+from letopis.web.pages import PageRoute, form_status, render_page
 from letopis.web.tables import TableAddress, TableColumn, TableView, first_download, make_table, table_download
 
 router = APIRouter(route_class=PageRoute)
@@ -119,17 +119,25 @@ def _accounts_page(request: Request, notice: AccountNotice) -> Response:
 
     shown = {"tokens": table(TOKEN_COLUMNS, "t", operations.list_tokens(context, everything))}
     if owner:
-        log = operations.list_audit(context, operations.AuditQuery(limit=_MOST_AUDIT))
         shown["people"] = table(USER_COLUMNS, "u", operations.list_users(context, everything))
-        shown["audit"] = table(AUDIT_LOG_COLUMNS, "log", log)
     return first_download(shown) or render_page(
         request, "accounts.html", notice.status, notice=notice, owner=owner, person=person,
         has_factor=person is not None and factors.is_on(person.id),
         recovery_left=factors.left(person.id) if person else 0,
         invitations=list(invitations.list_invitations(context, everything)) if owner else [],
-        now=context.moment(), roles=list(ROLES), scopes=list(SCOPES), few=_FEW,
-        audit_names=AUDIT_NAMES, things=partial(audited_things, context), **shown,
+        now=context.moment(), roles=list(ROLES), scopes=list(SCOPES), few=_FEW, **shown,
     )  # fmt: skip
+
+
+@router.get("/audit")
+def audit_log(request: Request) -> Response:
+    """Who did what, the newest first; for owners."""
+    context = context_of(request)
+    rows = list(operations.list_audit(context, operations.AuditQuery(limit=_MOST_AUDIT)))
+    table = make_table(request, AUDIT_LOG_COLUMNS, rows, key="log", size=_LINES)
+    return table_download(table, "audit") or render_page(
+        request, "audit.html", audit=table, audit_names=AUDIT_NAMES, things=partial(audited_things, context)
+    )
 
 
 @router.get("/projects")
@@ -223,9 +231,8 @@ def _carried_out(request: Request, form: Form, change: FormAction) -> Response:
     try:
         return change(request, form)
     except LetopisError as error:
-        status = 422 if isinstance(error, UsageError) else http_status_of(error)
         shown = _projects_page if change in (_add_project, _remove_project) else _accounts_page
-        return shown(request, AccountNotice(status, problem=shell_words(error), form=form))
+        return shown(request, AccountNotice(form_status(error), problem=shell_words(error), form=form))
 
 
 def _run(request: Request, operation: Operation[Any, Any], form: Mapping[str, Any]) -> Any:

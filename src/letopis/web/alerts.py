@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
+from letopis.api.access import principal_of
 from letopis.api.door import context_of
 from letopis.archive import Archive
 from letopis.archive.activity import activity_of, find_page
@@ -116,6 +117,14 @@ def _with_marks(request: Request, lines: Sequence[AlertLine]) -> list[AlertLine]
     return [line._replace(unread=read.get(line.url, to_millis(line.time)) < to_millis(line.time)) for line in lines]
 
 
+def count_unread(request: Request) -> int:
+    """How many of the latest alerts are new to whoever signed in; none to others."""
+    if principal_of(request).session is None:
+        return 0
+    found = alerts.watch_alerts(context_of(request), alerts.AlertsQuery(limit=_MOST_ALERTS))
+    return sum(line.unread for line in _with_marks(request, alert_lines(found)))
+
+
 @router.get("/alerts")
 def all_alerts(request: Request, show: str = "") -> Response:
     """What watches have noticed, the newest first: all, or what is new to whoever looks."""
@@ -143,7 +152,8 @@ def _mark(request: Request, fields: Mapping[str, list[str]]) -> None:
     context, urls = context_of(request), fields.get("url", [])
     marks = unread_marks(request, context)
     if fields.get("action") == ["unread"]:
-        marks.keep_unread(urls)
+        since = fields.get("since", ["0"])[0]
+        marks.keep_unread(urls, int(since) if since.isascii() and since.isdigit() and len(since) < 16 else 0)
         return
     everything = alerts.watch_alerts(context, alerts.AlertsQuery(limit=_MOST_ALERTS)) if not urls else ()
     marks.move_to_newest([*urls, *{one.url for one in everything}])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -19,12 +20,13 @@ from letopis.api.door import context_of
 from letopis.api.requests import origin_of
 from letopis.archive.differences import DiffSide, diff_side, read_texts
 from letopis.archive.verdicts import verdict_between
+from letopis.change.amounts import first_number
 from letopis.change.diff_formats import link_changes
 from letopis.change.text_diff import DiffPiece, diff_pieces
 from letopis.change.visual_diff import FIRST_CHANGE, visual_html_in_time, with_first_change
 from letopis.errors import UsageError
 from letopis.extract.rewriter import rewrite_under
-from letopis.model import Change, Version, rfc3339, stamp14
+from letopis.model import Change, Version, rfc3339, stamp14, to_millis
 from letopis.model.rights import WRITE
 from letopis.monitor.views import filtered_verdict, filtered_version
 from letopis.monitor.watch import FilterText, parse_filters
@@ -36,7 +38,7 @@ from letopis.operations.pages import DiffQuery, diff_sides
 from letopis.replay.csp import SAFE_HEADERS
 from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
-from letopis.web.history import mark_compared, unread_marks
+from letopis.web.history import READ_BEFORE, mark_seen, unread_marks
 from letopis.web.languages import translatable
 from letopis.web.pages import PageAddress, PageRoute, form_of, page_address, render_page, url_in_path
 from letopis.web.timebar import chosen_moment, chosen_time, time_bar
@@ -45,6 +47,8 @@ MOST_ROWS = 3000
 _CONTEXT = 3
 _FOLD = 700
 _EDGE = 120
+_FEW_WORDS = 3
+_DIGITS = re.compile(r"\d[\d.,\s]*")
 
 
 class TextRun(NamedTuple):
@@ -84,6 +88,23 @@ def count_words(pieces: Sequence[DiffPiece]) -> WordCounts:
     return WordCounts(
         sum(len(piece.old.split()) for piece in changed), sum(len(piece.new.split()) for piece in changed)
     )
+
+
+class NumberStep(NamedTuple):
+    """One number that became another, with what is written around it, and by what share."""
+
+    old: str
+    new: str
+    change: float | None
+
+
+def number_step(old: str, new: str) -> NumberStep | None:
+    """What became of the only value of a part of a page; None for anything else."""
+    before, after = first_number(old), first_number(new)
+    around = [_DIGITS.sub("", text).split() for text in (old, new)]
+    if before is None or after is None or before == after or around[0] != around[1] or len(old.split()) > _FEW_WORDS:
+        return None
+    return NumberStep(old.strip(), new.strip(), (after - before) / abs(before) if before else None)
 
 
 def running_text(pieces: Sequence[DiffPiece]) -> list[TextRun]:
@@ -255,14 +276,16 @@ def comparison(request: Request) -> Response:
     if view == _FRAME:
         return _framed(sides.old, sides.new, origin_of(request.scope))
     now = context.moment()
-    seen_now = bool(chosen) and mark_compared(request, context, pair.new, pair.after)
+    until = None if pair.after is None else to_millis(pair.after.time) - 1  # what came after what is shown stays unread
+    seen_now = mark_seen(request, context, asked.url, until) if chosen else READ_BEFORE
     return render_page(
         request, "compare.html", url=asked.url, host=host_of(asked.url), title=title, pair=pair,
         view=view, views={name: label for name, label in COMPARE_VIEWS.items() if name != "pictures" or any(pictures)},
         tab=_WHOLE.get(view, view), pictures=pictures, first_change=FIRST_CHANGE, verdict=sides.verdict,
         watch=watch, filtered=chosen if sides.filters else "", may_write=principal_of(request).may(WRITE),
         link=f"from={rfc3339(pair.old.time)}&to={rfc3339(pair.new.time)}", choices=pair.choices[::-1],
-        seen_now=seen_now, unread=bool(unread_marks(request, context).unread([asked.url])),
+        seen_now=seen_now, step=number_step(*read_texts(sides.old, sides.new)) if sides.filters else None,
+        unread=bool(unread_marks(request, context).unread([asked.url])),
         bar=time_bar(
             request, pair.new.time if pair.after and "to" in asked.own else chosen_moment(request, now),
             ((one.time, 1) for one in pair.choices), now, ("from", "to"),

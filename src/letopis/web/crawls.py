@@ -13,10 +13,10 @@ from markupsafe import Markup
 
 from letopis.api.access import principal_of
 from letopis.api.door import context_of
-from letopis.api.requests import ArchiveDep, http_status_of
+from letopis.api.requests import ArchiveDep
 from letopis.archive import Archive
 from letopis.archive.activity import is_checked, recent_versions
-from letopis.errors import LetopisError, UsageError, shell_words
+from letopis.errors import LetopisError, shell_words
 from letopis.model import parse_time
 from letopis.model.rights import OWN
 from letopis.operations import bind, json_value
@@ -34,7 +34,7 @@ from letopis.urls import parse_user_url
 from letopis.web.cache import page_cache_of
 from letopis.web.jobs import open_runs
 from letopis.web.languages import translatable
-from letopis.web.pages import PageRoute, form_of, render_page
+from letopis.web.pages import PageRoute, form_of, form_status, render_page
 from letopis.web.tables import TableAddress, TableColumn, make_table, table_download
 
 router = APIRouter(route_class=PageRoute)
@@ -113,7 +113,7 @@ def _enqueue(request: Request, archive: Archive, form: dict[str, str]) -> Respon
             return RedirectResponse("/crawl?dropped=" + quote(host), 303)
         queued = _queued(request, form)
     except LetopisError as error:
-        return _crawl_page(request, archive, _form_status(error), problem=shell_words(error))
+        return _crawl_page(request, archive, form_status(error), problem=shell_words(error))
     return RedirectResponse(f"/crawl?queued={queued}", 303)
 
 
@@ -125,10 +125,6 @@ def _queued(request: Request, form: dict[str, str]) -> int:
     values = {**form, **patterns, **flags, "seeds": form.get("seeds", "").split()}
     asked = bind(EnqueueSeedsCommand, values, context.moment())
     return enqueue_seeds(context, asked).value.queued
-
-
-def _form_status(error: LetopisError) -> int:
-    return 422 if isinstance(error, UsageError) else http_status_of(error)
 
 
 welcome_router = APIRouter(route_class=PageRoute)
@@ -168,7 +164,7 @@ def _location(archive: Archive) -> ArchiveLocation:
 
 @welcome_router.post("/welcome")
 async def begin(request: Request, archive: ArchiveDep) -> Response:
-    """The first watch, or the first site to crawl."""
+    """The first watch, or the form of the first crawl."""
     form = await form_of(request)
     return await run_in_threadpool(_begin, request, archive, form)
 
@@ -178,10 +174,10 @@ def _begin(request: Request, archive: Archive, form: dict[str, str]) -> Response
     try:
         parse_user_url(url)
         if form.get("what") == "crawl":
-            return RedirectResponse(f"/crawl?queued={_queued(request, {'seeds': url, 'requisites': 'on'})}", 303)
+            return RedirectResponse(f"/jobs?site={quote(url, safe='')}#start", 303)
         context = context_of(request)
         asked = bind(AddWatches, {"url": url, "every": form.get("every", "1h")}, context.moment())
         watch = next(iter(add_watches(context, asked, keep=True)))
     except LetopisError as error:
-        return _welcome_page(request, archive, _form_status(error), shell_words(error), url)
+        return _welcome_page(request, archive, form_status(error), shell_words(error), url)
     return RedirectResponse(f"/watches/{watch.id}?done={watch.outcome}", 303)

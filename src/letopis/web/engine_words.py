@@ -56,6 +56,9 @@ def alert_words(sentence: str) -> str:
 
 
 REWORDED = {
+    "cancelled while it ran; what it had recorded is kept": translatable(
+        "It was cancelled while it ran; what it had recorded is kept."
+    ),
     "there is no job {number}; see the list of jobs": translatable("There is no run {number}."),
     "there is no job '{number}'; see the list of runs": translatable("There is no run {number}."),
     "job {number} is gone; submit it again": translatable("Run {number} is gone; start it again."),
@@ -88,7 +91,7 @@ REWORDED = {
     "the watch {number} of {url} belongs to '{owner}'; make one of your own under a name": translatable(
         "This watch belongs to {owner}; watch the page yourself to have one of your own."
     ),
-    "the watch {number} of {url} belongs to the administrators; make one of your own under a name": translatable(
+    "the watch {number} of {url} belongs to the owners; make one of your own under a name": translatable(
         "This watch belongs to the owners of the archive; watch the page yourself to have one of your own."
     ),
     "{url} has a watch named '{name}' already; choose another name": translatable(
@@ -133,6 +136,12 @@ REWORDED = {
     "the code is wrong; type the one that the app shows now, and compare the clocks": translatable(
         "The code is wrong. Type the one that the app shows now, and see that both clocks are right."
     ),
+    "'{text}' is not a time; {hint}": translatable("{text} is not a time: write 2026-03-01 or 2026-03-01T12:00."),
+    "'{text}' is not a timestamp; {hint}": translatable("{text} is not a time: write 2026-03-01 or 2026-03-01T12:00."),
+    "'{text}' is too early; {hint}": translatable("{text} is too early: write 2026-03-01 or 2026-03-01T12:00."),
+    "'{text}' is not a duration; {hint}": translatable("{text} is not a duration: write 10m, 1h or 7d."),
+    "'{text}' is too long; {hint}": translatable("{text} is too long: write at most a thousand years, such as 7d."),
+    "choose a date such as 2026-03-01": translatable("Choose a date such as 2026-03-01."),
     "{name} must be between {least} and {most}": translatable("{name} must be between {least} and {most}."),
     "{name} is set in the {place}; change it there": translatable(
         "{name} is set in the {place} and not here; change it there."

@@ -46,8 +46,8 @@ PLAN_STATES = (
 _SAVED_NOW = "saved.now"
 _OWN = ("at", "alert", _SAVED_NOW, *table_names("v"), *table_names("c"), *table_names("in"), *table_names("out"))
 _CHOICES = 200
-_SIZE = 15
-"""Rows of each of the tables of a page, which are four."""
+_SIZE, _MOST_COUNTED = 15, 1000
+"""Rows of each of the tables of a page, which are four; alerts of it that are counted at most."""
 VERSION_COLUMNS = (
     TableColumn("number", translatable("Version"), "custom"),
     TableColumn("time", translatable("Seen from"), "time"),
@@ -83,20 +83,28 @@ def unread_marks(request: Request, context: Context) -> UnreadMarks:
     return UnreadMarks(context.archive, f"web:{principal.name}" if principal.session is not None else "")
 
 
-def mark_seen(request: Request, context: Context, url: str) -> bool:
-    """Whoever opened an alert of a page has read what is new of it; whether there was anything to be written down."""
-    marks, newest = unread_marks(request, context), WatchList(context.archive).alerts(url, 1)
-    unread = bool(marks.unread([url])) or any(marks.read_at([url]).get(url, row.time) < row.time for row in newest)
-    if unread:
+class ReadAlerts(NamedTuple):
+    """How many alerts of a page whoever opened one of them has read by that, and since when nothing was read."""
+
+    number: int
+    before: int
+
+
+READ_BEFORE = ReadAlerts(0, 0)
+
+
+def mark_seen(request: Request, context: Context, url: str, until: int | None = None) -> ReadAlerts:
+    """Whoever opened an alert of a page has read what is new of it, all of it or up to a time."""
+    marks = unread_marks(request, context)
+    before = marks.read_at([url]).get(url)
+    if before is None:  # nobody signed in
+        return READ_BEFORE
+    found = [row for row in WatchList(context.archive).alerts(url, _MOST_COUNTED) if row.time > before]
+    if until is not None:
+        marks.move_up_to(url, until)
+    elif found or marks.unread([url]):
         marks.move_to_newest([url])
-    return unread
-
-
-def mark_compared(request: Request, context: Context, shown: Version, after: Version | None) -> bool:
-    """The same of a comparison: what came after the version that it shows stays unread."""
-    if after is None:
-        return mark_seen(request, context, shown.url)
-    return unread_marks(request, context).move_up_to(shown.url, to_millis(after.time) - 1)
+    return ReadAlerts(sum(until is None or row.time <= until for row in found), before)
 
 
 @router.get("/url/{rest:path}")
@@ -127,8 +135,7 @@ def resource(request: Request) -> Response:
     if wanted is not None:
         return wanted
     then = _version_at(newest, at)
-    if asked.own.get("alert"):
-        mark_seen(request, context, asked.url)
+    seen_now = mark_seen(request, context, asked.url) if asked.own.get("alert") else READ_BEFORE
     return render_page(
         request, "resource.html", url=asked.url, host=host(asked.url), title=activity_of(archive).title(row.id),
         last=checks[-1], strip=availability_strip(checks, archive.clock()),
@@ -137,7 +144,7 @@ def resource(request: Request) -> Response:
         choices=newest[::-1][:_CHOICES], checks=listed.with_part(whole_lines), checked=answers.count_checks(asked.url),
         newest=newest[-1] if newest else None, then=then, at=at, seen=then and _seen_at(then, checks, at),
         bar=time_bar(request, at, ((version.time, 1) for version in newest), now), saved=_saved(newest), links=links,
-        saved_now=bool(asked.own.get(_SAVED_NOW)),
+        seen_now=seen_now, saved_now=bool(asked.own.get(_SAVED_NOW)),
     )  # fmt: skip
 
 

@@ -83,7 +83,7 @@ class HashingPool:
 
 @dataclass
 class AuthState:
-    """What signing in needs, once an application. `code` lets the first owner in and stands on the terminal."""
+    """What signing in needs, once an application. `code` lets the first owner in and is shown in the terminal."""
 
     sessions: Sessions
     accounts: Accounts
@@ -195,7 +195,7 @@ def _setup(request: Request, archive: Archive, form: dict[str, str]) -> Response
         return problem_response(403, "Forbidden", "this archive already has accounts; sign in")
     wait = auth.throttle.begin(f"setup {network_of(address)}")
     if wait or not hmac.compare_digest(form.get("code", "").encode(), auth.code.encode()):
-        wrong = translatable("The code is wrong. It stands on the terminal where the service was started.")
+        wrong = translatable("The code is wrong. It is shown in the terminal where the service was started.")
         return _login_page(request, 403, wrong, form)
     try:
         user = auth.accounts.add(

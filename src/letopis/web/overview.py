@@ -15,13 +15,13 @@ from fastapi.responses import RedirectResponse
 from markupsafe import Markup
 
 from letopis.api.door import context_of
-from letopis.api.requests import ArchiveDep, http_status_of
+from letopis.api.requests import ArchiveDep
 from letopis.archive import Archive
 from letopis.archive.activity import DAY, activity_of, busiest_hosts, is_checked, recent_versions
 from letopis.archive.audit import DAYS_KEPT
 from letopis.archive.crawl_status import crawl_figures
 from letopis.config.loader import format_size
-from letopis.errors import BadUrl, LetopisError, UsageError, shell_words
+from letopis.errors import BadUrl, LetopisError, shell_words
 from letopis.model import Outcome, from_millis, to_millis
 from letopis.model.rights import OWN
 from letopis.operations import Context, bind
@@ -47,13 +47,13 @@ from letopis.operations.watch_tags import NoParameters, watch_tags
 from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
 from letopis.urls import host, parse_user_url
-from letopis.web.alerts import shown_alerts
+from letopis.web.alerts import count_unread, shown_alerts
 from letopis.web.cache import page_cache_of
 from letopis.web.charts import Bar, bars, growth_line
 from letopis.web.jobs import open_runs
 from letopis.web.languages import translatable
 from letopis.web.login import local_path
-from letopis.web.pages import PageRoute, form_of, iso_day, render_page, url_in_path
+from letopis.web.pages import PageRoute, form_of, form_status, iso_day, render_page, url_in_path
 from letopis.web.tables import MOST_ROWS, TableColumn, make_table, table_download
 
 router = APIRouter(route_class=PageRoute)
@@ -84,19 +84,27 @@ class CrawlBacklog(NamedTuple):
     fresh: float | None
 
 
+@router.get("/help")
+@router.get("/guide")
+def help_page(request: Request) -> Response:
+    """What people come for, in a few sentences each, and where to read on."""
+    return render_page(request, "help.html")
+
+
 @router.get("/")
 def overview(request: Request, archive: ArchiveDep, before: str = "") -> Response:
     """Totals, freshness, activity, hosts, latest changes; `before` goes further back in the list."""
     known, context = page_cache_of(request), context_of(request)
     queue = known.get("queue", 2, lambda: _backlog(archive))
+    days, ends = known.get("days", 10, lambda: _days(archive))
     changes = recent_versions(archive, _LISTED + 1, _position(before))
     return render_page(
         request, "overview.html", stats=known.soon("stats", 10, archive.stats), queue=queue,
-        days=known.get("days", 10, lambda: _days(archive)),
+        days=days, ends=ends,
         hosts=known.soon("hosts", 10, lambda: busiest_hosts(archive, 12)), changes=changes[:_LISTED],
         older=changes[_LISTED - 1].id if len(changes) > _LISTED else None, before=before,
         first_start=not changes and not before and queue.new == 0,
-        alerts=shown_alerts(request, AlertsQuery(limit=_ALERTS)),
+        alerts=shown_alerts(request, AlertsQuery(limit=_ALERTS)), unread=count_unread(request),
         runs=open_runs(context), watches=sum(tag.watches for tag in watch_tags(context, NoParameters())),
     )  # fmt: skip
 
@@ -138,8 +146,8 @@ def _backlog(archive: Archive) -> CrawlBacklog:
     return CrawlBacklog(figures.new, figures.again, figures.due, fresh)
 
 
-def _days(archive: Archive) -> list[Bar]:
-    """The last days, each with its bar; those without anything have an empty one."""
+def _days(archive: Archive) -> tuple[list[Bar], dict[str, int]]:
+    """The last days, each with its bar, which may be empty; and where in the list of versions days end."""
     first = to_millis(archive.clock()) // DAY - DAYS + 1
     found = {row.day: row for row in activity_of(archive).by_day(first * DAY)}
     rows = []
@@ -147,7 +155,7 @@ def _days(archive: Archive) -> list[Bar]:
         row = found.get(number)
         label = iso_day(from_millis(number * DAY))
         rows.append((label, row.changed if row else 0, row.new if row else 0))
-    return bars(rows, rooted=True)
+    return bars(rows, rooted=True), {iso_day(from_millis(day * DAY)): row.last + 1 for day, row in found.items()}
 
 
 @router.get("/find")
@@ -331,9 +339,8 @@ def _change_setting(request: Request, form: Mapping[str, str]) -> Response:
             value = {"name": name, "value": form.get("value", "")}
             set_setting(context, bind(SetSettingCommand, value, context.moment()))
     except LetopisError as error:
-        refused = 422 if isinstance(error, UsageError) else http_status_of(error)
         sent = {"name": name, "value": form.get("value", "")}
-        return _settings_page(request, name, problem=shell_words(error), status=refused, sent=sent)
+        return _settings_page(request, name, problem=shell_words(error), status=form_status(error), sent=sent)
     return RedirectResponse(f"/settings?q={quote(name)}&done=changed", 303)
 
 

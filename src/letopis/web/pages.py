@@ -268,6 +268,11 @@ def error_page(request: Request, error: LetopisError) -> HTMLResponse:
     return problem_page(request, http_status_of(error), shell_words(error))
 
 
+def form_status(error: LetopisError) -> int:
+    """The status of a form that is shown again with what is wrong in it."""
+    return 422 if isinstance(error, UsageError) else http_status_of(error)
+
+
 def problem_page(request: Request, status: int, message: str) -> HTMLResponse:
     """The same of what is known by its status and a sentence; of an unknown address, what can be done with it."""
     title = _TITLES.get(status, translatable("Something went wrong"))
@@ -275,6 +280,8 @@ def problem_page(request: Request, status: int, message: str) -> HTMLResponse:
     nowhere = status == 404 and request.scope.get("route") is None and not unknown
     if nowhere:
         title = translatable("No such page")
+    if status == 404 and request.url.path == "/join":
+        title, nowhere = translatable("This invitation was already used or has expired"), False
     lacking = status == 403 and message.endswith("may not do this; ask an owner of this archive")
     return render_page(
         request, "error.html", status, title=title, message=message, unknown=unknown, nowhere=nowhere, lacking=lacking,

@@ -206,7 +206,8 @@ def _with_routes() -> list[Operation[Any, Any]]:
 
 
 def _family(operation: Operation[Any, Any]) -> str:
-    return str(operation.run.__module__.rpartition(".")[2]).replace("_", " ")
+    module = operation.run.__module__.rpartition(".")[2].replace("_", " ")
+    return "saved searches" if module == "saved looks" else module
 
 
 @router.get("/docs")

@@ -11,21 +11,21 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
 from letopis.api.door import context_of
-from letopis.api.requests import http_status_of
-from letopis.errors import LetopisError, UsageError, shell_words
+from letopis.errors import LetopisError, shell_words
 from letopis.operations import Context, bind
 from letopis.operations import saved_searches as operations
-from letopis.operations.alerts import saved_test
+from letopis.operations.alerts import DeliveriesQuery, saved_test, watch_deliveries
 from letopis.operations.answers import Rows
 from letopis.operations.saved_looks import CheckSavedCommand, saved_check
 from letopis.tuples import NamedTuple
 from letopis.web.languages import translatable
-from letopis.web.pages import PageRoute, fields_of, render_page
+from letopis.web.pages import PageRoute, fields_of, form_status, render_page
 from letopis.web.tables import TableColumn, make_table, table_download
 
 router = APIRouter(route_class=PageRoute)
 
 _MOST_RESULTS = 2000
+_DELIVERIES = 8
 QUESTION_NAMES = {
     "search": translatable("search"),
     "mapdiff": translatable("changes of a site"),
@@ -146,12 +146,8 @@ def _save(request: Request, fields: Mapping[str, list[str]]) -> Response:
     except LetopisError as error:
         empty = {"name": "", "q": "", "question": "", "page": "", "with": []}
         form = {**empty, **said, "notify": "\n".join(said["notify"])}
-        return _new_page(request, SavedNotice(form, problem=shell_words(error)), _status(error))
+        return _new_page(request, SavedNotice(form, problem=shell_words(error)), form_status(error))
     return RedirectResponse(f"/saved/{made.id}?done=added", 303)
-
-
-def _status(error: LetopisError) -> int:
-    return 422 if isinstance(error, UsageError) else http_status_of(error)
 
 
 @router.get("/saved/{number:int}")
@@ -165,18 +161,13 @@ def _saved_page(request: Request, number: int, notice: SavedNotice, status: int 
     saved = operations.saved_show(context, operations.OneSavedSearch(id=number)).value
     asked = operations.SavedResultsQuery(id=number, limit=_MOST_RESULTS)
     table = make_table(request, RESULT_COLUMNS, list(operations.saved_results(context, asked)))
+    sent = watch_deliveries(context, DeliveriesQuery(limit=1000))
     page = saved.page or ("/search?" + urlencode(saved.values, doseq=True) if saved.question == "search" else "")
     return table_download(table, f"saved-{number}") or render_page(
-        request,
-        "saved.html",
-        status,
-        saved=saved,
-        table=table,
-        page=page,
+        request, "saved.html", status, saved=saved, table=table, page=page, called=QUESTION_NAMES, ask=notice,
         asked=written_question(saved.values, saved.filter),
-        called=QUESTION_NAMES,
+        deliveries=[row for row in sent if row.saved == number][:_DELIVERIES],
         may_change=operations.may_change_search(context, saved.owner),
-        ask=notice,
         form=notice.form or {"name": saved.name, "q": saved.values.get("q", ""), "filter": saved.filter,
                              "notify": "\n".join(saved.notify or ())},
     )  # fmt: skip
@@ -202,7 +193,7 @@ def _change(request: Request, number: int, fields: Mapping[str, list[str]]) -> R
         _edit(context, number, said)
     except LetopisError as error:
         form = {"name": "", "q": "", **said, "notify": "\n".join(said["notify"])} if action == "save" else {}
-        return _saved_page(request, number, SavedNotice(form, problem=shell_words(error)), _status(error))
+        return _saved_page(request, number, SavedNotice(form, problem=shell_words(error)), form_status(error))
     return RedirectResponse(f"/saved/{number}?done=saved", 303)
 
 

@@ -50,14 +50,10 @@ def save_page(request: Request, archive: ArchiveDep, url: str = "", text: str = 
     """The page that was shared and what can be done with it; without one, a form and the bookmarklet."""
     address = shared_address(url, text)
     return render_page(
-        request,
-        "save.html",
-        url=address,
-        typed=address or url or text,
-        refused=bool(url or text) and not address,
+        request, "save.html", url=address, typed=address or url or text, refused=bool(url or text) and not address,
         known=bool(address) and is_checked(archive, address),
         bookmarklet=_BOOKMARKLET.format(origin=origin_of(request.scope)),
-    )
+    )  # fmt: skip
 
 
 moved_router = APIRouter()

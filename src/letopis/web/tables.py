@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -30,6 +31,7 @@ PAGE_ROWS = 50
 MOST_ROWS = 10_000
 """Rows that a page asks for at most; of a longer list these are sorted and filtered, and the page says so."""
 _MOST_FILTER = 200
+_DIGITS = re.compile(r"([0-9]+)")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _OWN = ("sort", "filter", "page", "hide", "as")
 _NOT_DATA = "actions"
@@ -46,7 +48,7 @@ class TableColumn(NamedTuple):
     `kind` is text, number, size, decimal, time, ago, due, page (an address with its own page here), link (any address),
     site, job, state, outcome, status or badges; those of the kind 'custom' are drawn by the page, and so are
     'actions', which are no data. One that is `hidden` is shown when it is asked for; one that is `aside` a phone shows
-    when a row is opened.
+    when a row is opened. It is sorted `by` another field where its own text says less than that.
     """
 
     name: str
@@ -54,6 +56,7 @@ class TableColumn(NamedTuple):
     kind: str = "text"
     hidden: bool = False
     aside: bool = False
+    by: str = ""
 
 
 class TableQuestion(NamedTuple):
@@ -182,7 +185,8 @@ def make_table(
 
     found = [row for row in rows if not wanted or _holds(row, data, wanted.casefold())]
     if name in names:
-        found.sort(key=lambda row: _sort_key(getattr(row, name)), reverse=sort.startswith("-"))
+        by = next(column.by for column in data if column.name == name) or name
+        found.sort(key=lambda row: _sort_key(getattr(row, by)), reverse=sort.startswith("-"))
     part = list_page(found, asked["page"], size)
     chosen = name if name in names else ""
     return TableView(
@@ -211,12 +215,15 @@ def _holds(row: Any, columns: Sequence[TableColumn], wanted: str) -> bool:
 
 
 def _sort_key(value: Any) -> tuple[int, Any]:
-    """Numbers before texts, and what is missing last."""
-    if value is None or value == "":
+    """Numbers before texts, in which numbers count as such, and what is missing last; lists by how long they are."""
+    if value is None or value in ("", ()):
         return (2, "")
     if isinstance(value, int | float):
         return (0, value)
-    return (1, plain_text(value).casefold())
+    if isinstance(value, tuple | list):
+        return (0, len(value))
+    parts = enumerate(_DIGITS.split(plain_text(value).casefold()))
+    return (1, [(len(part.lstrip("0")), part.lstrip("0")) if at % 2 else part for at, part in parts])
 
 
 def _csv_bytes(table: TableView) -> bytes:

@@ -12,13 +12,13 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
 from letopis.api.door import context_of
-from letopis.api.requests import http_status_of, origin_of
+from letopis.api.requests import origin_of
 from letopis.archive.differences import diff_side
 from letopis.archive.watches import LatestChange, watched_pages
 from letopis.change.offers import is_price
 from letopis.errors import LetopisError, NotFound, UsageError, shell_words
 from letopis.extract.rewriter import rewrite_under
-from letopis.model import stamp14
+from letopis.model import rfc3339, stamp14
 from letopis.monitor.watch import WatchedValue
 from letopis.monitor.watch_list import WatchEntry, WatchList
 from letopis.operations import Context, alerts, bind
@@ -31,7 +31,7 @@ from letopis.web.cache import page_cache_of
 from letopis.web.charts import value_curve
 from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
-from letopis.web.pages import PageRoute, fields_of, render_page
+from letopis.web.pages import PageRoute, fields_of, form_status, render_page
 from letopis.web.tables import TableColumn, make_table, table_download
 from letopis.web.watch_form import form_of_spec, said_in_form
 from letopis.web.watches import carry_out, done_word, first_values, form_words, ticked
@@ -44,12 +44,15 @@ _MOST_VALUES, _VALUES = 500, 20
 """Versions that a curve of values looks back, and rows of its table."""
 VALUE_COLUMNS = (
     TableColumn("time", translatable("Since"), "time"),
-    TableColumn("text", translatable("Value")),
+    TableColumn("text", translatable("Value"), by="value"),
     TableColumn("value", translatable("Number"), "decimal", hidden=True),
     TableColumn("change", translatable("By how much"), "custom"),
 )
 _CHECKS = ("added", "another", "check", "resume")
 """Actions after which the watch is checked at once."""
+_RUNNING = translatable("The check is running.")
+_DUE = translatable("This watch is due now: this service checks it within seconds.")
+_DUE_ELSEWHERE = translatable("This watch is due now; a running daemon checks it within seconds, else start {command}.")
 _STAYS = ("check", "read", "unread", "pause", "resume", "snooze", "test")
 """Actions after which the page of the watch is shown again."""
 
@@ -61,6 +64,30 @@ class WatchNotice(NamedTuple):
     problem: str = ""
     form: Mapping[str, str] | None = None
     checks: str = ""
+    since: str = ""
+
+
+class NextLook(NamedTuple):
+    """What somebody who asked for a check waits for: a sentence, or how long ago the last was and how soon the next."""
+
+    words: str = ""
+    ago: int = 0
+    left: int = 0
+
+
+def _next_look(context: Context, watch: operations.WatchDetails, ask: WatchNotice) -> NextLook | None:
+    """None when nobody waits, or the check was made."""
+    if watch.due is None:
+        return None
+    settings, left = context.archive.settings, (watch.due - context.moment()).total_seconds()
+    since = rfc3339(watch.last_judged) if watch.last_judged is not None else ""
+    if left <= 0:
+        return NextLook(_DUE if settings.serve.work else _DUE_ELSEWHERE)
+    if ask.checks not in ("added", "another", "check") or ask.since != since:
+        return None
+    if left > settings.monitor.min_interval or not since:
+        return NextLook(_RUNNING)
+    return NextLook("", round(settings.monitor.min_interval - left), max(1, round(left)))
 
 
 class Preview(NamedTuple):
@@ -74,14 +101,15 @@ class Preview(NamedTuple):
 
 
 @router.get("/watches/{number:int}")
-def watch(request: Request, number: int, done: str = "", css: str = "") -> Response:
+def watch(request: Request, number: int, done: str = "", css: str = "", since: str = "") -> Response:
     """One watch; `css` puts a selector that was picked on the page into its form."""
     context = context_of(request)
     entry = WatchList(context.archive).by_id(number)
     form = form_of_spec(entry.spec, entry.watch.tag, entry.watch.name)
     if css:
         form |= {"css": css, "subject": _subject_of(context, entry, css, form["subject"]), "picked": "yes"}
-    return _watch_page(request, number, WatchNotice(done_word(done), form=form, checks=done if done in _CHECKS else ""))
+    checks = done if done in _CHECKS else ""
+    return _watch_page(request, number, WatchNotice(done_word(done), form=form, checks=checks, since=since))
 
 
 def _subject_of(context: Context, entry: WatchEntry, css: str, stored: str) -> str:
@@ -106,10 +134,10 @@ def _watch_page(request: Request, number: int, notice: WatchNotice, status: int 
         rhythm=details.cron or format_span(details.every),
         others=[entry for entry in WatchList(context.archive).of_page(url) if entry.id != number],
         alerts=shown_alerts(request, alerts.AlertsQuery(url=url, limit=_ALERTS), number),
-        deliveries=[row for row in sent if row.name == details.name], preview=_preview(context, url, form),
-        unread=url in unread_marks(request, context).unread([url]),
+        deliveries=[row for row in sent if row.saved is None and row.name == details.name],
+        preview=_preview(context, url, form), unread=url in unread_marks(request, context).unread([url]),
         may_change=operations.may_change(context, details.owner),
-        waits=details.due is not None and details.due <= context.moment(), ask=notice, form=form, **form_words(context),
+        waits=_next_look(context, details, notice), ask=notice, form=form, **form_words(context),
     )  # fmt: skip
 
 
@@ -159,13 +187,14 @@ def _change(request: Request, number: int, fields: Mapping[str, list[str]]) -> R
         if action == "clone":
             return RedirectResponse(f"/watches/{_clone(request, number)}?done=cloned", 303)
         if action in _STAYS:
+            before = WatchList(context_of(request).archive).by_id(number).last_judged
             carry_out(request, [str(number)], action, form)
-            return RedirectResponse(f"/watches/{number}?done={action}", 303)
+            since = f"&since={rfc3339(before)}" if action == "check" and before is not None else ""
+            return RedirectResponse(f"/watches/{number}?done={action}{since}", 303)
         _save(request, number, form, fields)
     except LetopisError as error:
         shown = form if action in ("save", "preview") else _stored_form(request, number)
-        status = 422 if isinstance(error, UsageError) else http_status_of(error)
-        return _watch_page(request, number, WatchNotice(problem=shell_words(error), form=shown), status)
+        return _watch_page(request, number, WatchNotice(problem=shell_words(error), form=shown), form_status(error))
     return RedirectResponse(f"/watches/{number}?done=saved", 303)
 
 

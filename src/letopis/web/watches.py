@@ -14,7 +14,6 @@ from fastapi.responses import RedirectResponse
 
 from letopis.api.access import principal_of
 from letopis.api.door import context_of
-from letopis.api.requests import http_status_of
 from letopis.archive.watches import WatchedPage, watched_pages
 from letopis.errors import LetopisError, QuotaUsedUp, UsageError, shell_words
 from letopis.model.rights import WRITE
@@ -27,7 +26,7 @@ from letopis.tuples import NamedTuple
 from letopis.web.alerts import shown_alerts
 from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
-from letopis.web.pages import PageRoute, fields_of, render_page
+from letopis.web.pages import PageRoute, fields_of, form_status, render_page
 from letopis.web.tables import TableAddress, TableColumn, TableQuestion, make_table, table_download
 from letopis.web.watch_form import ALERT_NAMES, CONDITION_NAMES, SPANS, SUBJECTS, said_in_form
 
@@ -43,9 +42,9 @@ WATCH_COLUMNS = (
     TableColumn("url", translatable("Page"), "custom"),
     TableColumn("state", translatable("State"), "custom"),
     TableColumn("change", translatable("Last change"), "custom"),
-    TableColumn("rhythm", translatable("How often"), "custom"),
+    TableColumn("rhythm", translatable("How often"), "custom", by="every"),
     TableColumn("due", translatable("Next check"), "due"),
-    TableColumn("name", translatable("Name"), hidden=True),
+    TableColumn("name", translatable("Name of the watch"), hidden=True),
     TableColumn("tag", translatable("Tag"), hidden=True),
     TableColumn("owner", translatable("Owner"), hidden=True),
     TableColumn("failures", translatable("Failures in a row"), "number", hidden=True),
@@ -56,9 +55,9 @@ _DONE = {
     "another": translatable("This page was watched already, and that watch stays as it was; this is one more."),
     "kept": translatable("This page is watched already; its watch stays as it was."),
     "removed": translatable("Watches removed; what they recorded stays."),
-    "check": translatable("They are due now; a running daemon checks them within seconds."),
+    "check": translatable("These watches are due now; they are checked within seconds."),
     "pause": translatable("Watches paused."),
-    "resume": translatable("Watches resumed; they are due now."),
+    "resume": translatable("Resumed; due now."),
     "tag": translatable("Tag changed."),
     "read": translatable("Everything is marked as read."),
     "unread": translatable("Marked as unread."),
@@ -127,10 +126,12 @@ def _watches_page(request: Request, notice: WatchesNotice, status: int = 200) ->
     asked = operations.WatchListQuery(tag=notice.tag or None, limit=_MOST)
     lines = [WatchLine(one, one.cron or format_span(one.every)) for one in operations.watch_list(context, asked)]
     where = TableAddress("/watches", request.query_params)
+    whole = partial(_whole_lines, request, context)
+    if request.query_params.get("sort", "").removeprefix("-") == "change":
+        lines = list(whole(lines))
     question = TableQuestion("watch_list", {"tag": notice.tag} if notice.tag else {})
     shown = _in_states(request, context, lines)
     table = make_table(where, WATCH_COLUMNS, shown.get(notice.show, lines), size=_SIZE, question=question)
-    whole = partial(_whole_lines, request, context)
     return table_download(table.with_rows(whole), "watches") or render_page(
         request, "watches.html", status, table=table.with_part(whole),
         total=counts.get(notice.tag, 0) if notice.tag else sum(counts.values()),
@@ -174,8 +175,7 @@ def _whole_lines(request: Request, context: Context, lines: Sequence[WatchLine])
 
 def _refused(request: Request, error: LetopisError, form: Mapping[str, str] | None = None) -> Response:
     """The page again, with what is wrong."""
-    status = 422 if isinstance(error, UsageError) else http_status_of(error)
-    answer = _watches_page(request, WatchesNotice(problem=shell_words(error), form=form or {}), status)
+    answer = _watches_page(request, WatchesNotice(problem=shell_words(error), form=form or {}), form_status(error))
     if isinstance(error, QuotaUsedUp):
         answer.headers["retry-after"] = str(error.seconds)
     return answer

@@ -24,7 +24,16 @@ def test_the_pages_own_text_comes_before_its_frame_and_its_head() -> None:
     text = stored(f"t{BODY}Archive", f"l{FRAME}Archive", f"p{BODY}About the archive.")
     assert snippet(text, pattern("archive")).html == "About the <mark>archive</mark>."
     assert snippet(stored(f"t{BODY}Archive", f"l{FRAME}The archive"), pattern("archive")).text == "The archive"
-    assert snippet(stored(f"t{BODY}Archive", f"p{BODY}Nothing"), pattern("archive")).html == "<mark>Archive</mark>"
+    assert snippet(stored(f"t{BODY}Archive"), pattern("archive")).html == "<mark>Archive</mark>"
+
+
+def test_a_page_found_by_its_title_shows_how_its_text_begins() -> None:
+    text = stored(
+        f"t{BODY}Archive | Town", f"i{BODY}Home", f"1{BODY}Archive", f"p{BODY}How it begins.", f"l{FRAME}To the archive"
+    )
+    assert snippet(text, pattern("archive")).text == "How it begins."
+    assert snippet(stored(f"t{BODY}Archive", f"p{BODY}Nothing"), pattern("archive")).text == "Nothing"
+    assert snippet(stored(f"t{BODY}Archive", f"1{BODY}Archive of it", f"p{BODY}No"), pattern("archive")).marks
 
 
 def test_the_place_with_most_different_words_is_shown() -> None:

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from letopis.archive.outside_values import parse_json
 from letopis.errors import DocumentTooLarge, UsageError
 from letopis.exchange.body_codings import undo_coding
-from letopis.exchange.file_readers import parse_json
 from letopis.exchange.sources import MOST_WATCHES, ImportedCapture, ImportedWatch, ImportReport
 from letopis_migrate.folders import SourceFolder, content_type_header, iso_time, sniffed_type
 

@@ -13,8 +13,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from letopis.archive.outside_values import parse_json
 from letopis.errors import UsageError
-from letopis.exchange.file_readers import parse_json, read_json, read_whole
+from letopis.exchange.file_readers import read_json, read_whole
 from letopis.exchange.sources import MOST_WATCHES, ImportedWatch
 
 _DISTILL = re.compile(rb'\{\s*"(?:client|data)"\s*:')

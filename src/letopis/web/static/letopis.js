@@ -315,7 +315,7 @@ for (const note of document.querySelectorAll("[data-until-other]")) {
   document.querySelector("main").addEventListener("input", () => (typed = true));
   const ask = async () => {
     const answer = document.hidden ? null : await fetch(note.dataset.untilOther).catch(() => null);
-    const value = answer?.ok ? (await answer.json())[note.dataset.field] : note.dataset.value;
+    const value = answer?.ok ? ((await answer.json())[note.dataset.field] ?? "") : note.dataset.value;
     if (value === note.dataset.value) setTimeout(ask, (pause = Math.min(pause * 1.3, 20000)));
     else if (typed) note.querySelector("a").hidden = false;
     else loadAgain();
