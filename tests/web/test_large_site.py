@@ -57,7 +57,7 @@ def test_the_map_shows_its_upper_part_and_counts_all(large: WebClient) -> None:
     assert f"The first 350 of {pages} pages are shown." in text
     assert text.count('class="leaf"') == 350
     below = f"{PAGES - 1:,}".replace(",", "\u202f")
-    assert f"{below} below" in text
+    assert f"{below} addresses below it" in text
 
 
 def test_the_picture_is_filled_by_its_largest_parts(large: WebClient) -> None:

@@ -354,11 +354,8 @@ _NO_LIMITS = {
 
 def _readable(row: SettingRow) -> SettingRow:
     """A setting with its values in words and units that people read."""
-    worded = {"0": _NO_LIMITS[row.name], "0.0": _NO_LIMITS[row.name]} if row.name in _NO_LIMITS else {}
-    value, default, later = (
-        text if text is None else worded.get(text) or _readable_value(text, row.unit)
-        for text in (row.value, row.default, row.next)
-    )
+    later = None if row.next is None else _readable_value(row.next, row.unit, row.name)
+    value, default = (_readable_value(text, row.unit, row.name) for text in (row.value, row.default))
     return row._replace(value=value, default=default, next=later)
 
 
@@ -368,7 +365,9 @@ def _field_text(row: SettingRow) -> str:
     return format_size(int(text)) if row.unit == "bytes" and text.isdigit() else text
 
 
-def _readable_value(text: str, unit: str) -> str:
+def _readable_value(text: str, unit: str, name: str) -> str:
+    if text in ("0", "0.0") and name in _NO_LIMITS:
+        return _NO_LIMITS[name]
     if text in _WORDS:
         return _WORDS[text]
     if unit and text.replace(".", "", 1).isdigit() and float(text):
