@@ -117,7 +117,8 @@ def test_addresses_break_between_their_parts_and_badges_cover_no_text_on_a_phone
     visit: Visit, browsed_world: World
 ) -> None:
     meet = """() => [...document.querySelectorAll(".issues tbody tr")].filter((row) => {
-        const [name, badge] = [row.querySelector("a"), row.querySelector(".badge")].map((one) => one.getBoundingClientRect());
+        const boxes = [row.querySelector("a"), row.querySelector(".badge")];
+        const [name, badge] = boxes.map((one) => one.getBoundingClientRect());
         return badge.top < name.bottom - 1 && badge.left < name.right;
     }).length"""
     with visit(viewport=NARROW) as tab:

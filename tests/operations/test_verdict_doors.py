@@ -170,10 +170,7 @@ COUNTED = "<p>Visitors so far: {}</p>" + BODY
 def test_muted_changes_are_named_and_can_be_undone(watched: Watched, capsys: pytest.CaptureFixture[str]) -> None:
     for number in range(10, 20):
         check = watched.look(COUNTED.format(number))
-    assert (check.verdict, check.muted) == (
-        "noise",
-        ("counter: Visitors so far: 19", "counter: Visitors so far: 18"),
-    )
+    assert (check.verdict, check.muted) == ("noise", ("counter: Visitors so far: 19", "counter: Visitors so far: 18"))
     rows = list(muted(watched.context, bind(muted.parameters, {"url": watched.url}, at(0))))
     assert (rows[0].why, rows[0].text, rows[0].version) == ("counter", "Visitors so far: 19", 9)
     shown = visible(watched.page(f"/compare/{url_in_path(watched.url)}"))
