@@ -206,7 +206,8 @@ def number_of_every_look(before: str, behind: str) -> list[bool | None]:
 
 
 def test_a_number_that_stands_before_its_label_is_the_counter_that_the_label_names() -> None:
-    assert number_of_every_look("The town has a long and eventful past that everybody likes to hear of.", "<div>views</div>") == [False] * 3
+    past = "The town has a long and eventful past that everybody likes to hear of."
+    assert number_of_every_look(past, "<div>views</div>") == [False] * 3
 
 
 def test_the_label_of_the_next_number_makes_no_counter_of_the_one_before() -> None:
