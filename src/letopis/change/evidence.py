@@ -253,7 +253,9 @@ class ChangeJudge:
 
     def _label(self, j: int) -> str:
         """What a number is called: the block before it, or else the one behind, unless that names the next number."""
-        before, behind, beyond = (self.new.text(n) if 0 <= n < len(self.new.lengths) else "" for n in (j - 1, j + 1, j + 2))
+        before, behind, beyond = (
+            self.new.text(n) if 0 <= n < len(self.new.lengths) else "" for n in (j - 1, j + 1, j + 2)
+        )
         if _is_label(before) or not _is_label(behind) or (beyond and not has_words(beyond)):
             return before
         return behind
