@@ -117,12 +117,8 @@ def test_addresses_break_between_their_parts_and_badges_cover_no_text_on_a_phone
     visit: Visit, browsed_world: World
 ) -> None:
     meet = """() => [...document.querySelectorAll(".issues tbody tr")].filter((row) => {
-<<<<<<< HEAD
-        const [name, badge] = ["a", ".badge"].map((one) => row.querySelector(one).getBoundingClientRect());
-=======
         const boxes = [row.querySelector("a"), row.querySelector(".badge")];
         const [name, badge] = boxes.map((one) => one.getBoundingClientRect());
->>>>>>> fixweb2
         return badge.top < name.bottom - 1 && badge.left < name.right;
     }).length"""
     with visit(viewport=NARROW) as tab:

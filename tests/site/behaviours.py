@@ -601,7 +601,7 @@ ITEMS = (
     Item("redirect/302?to=javascript:alert(1)", K.BAD_REDIRECT, 302),
     Item("redirect/301?to=file:///etc/passwd", K.BAD_REDIRECT, 301),
     Item("redirect/302?to=http://", K.BAD_REDIRECT, 302),
-    Item("redirect-nowhere", None, 302),
+    Item("redirect-nowhere", K.BAD_REDIRECT, 302),
     Item("redirect-utf8", None, 200),
     Item("redirect-endless-body", None, 200),
     Item("short", None, 200),

@@ -32,7 +32,8 @@ from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model import rfc3339, stamp14
 from letopis.replay.addresses import embedded_url, path_after
 from letopis.schedule.policies import format_span
-from letopis.urls import host, without_tracking
+from letopis.urls import host
+from letopis.urls.rules import without_tracking
 from letopis.web.engine_words import error_words, finding_words, full_sentence
 from letopis.web.languages import (
     LANGUAGES,
