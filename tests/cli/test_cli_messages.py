@@ -213,7 +213,7 @@ def test_a_closed_output_is_no_failure(folder: Path) -> None:
     command = shlex.join([sys.executable, "-m", "letopis.cli", "--archive", str(folder)])
     for words in ("versions http://example.org/", "--json stats", "get http://example.org/ --offline", "export warc"):
         done = subprocess.run(["bash", "-c", f"{command} {words} >&-"], capture_output=True, text=True, timeout=300)
-        assert "internal error" not in done.stderr and "Traceback" not in done.stderr, words
+        assert "error" not in done.stderr, words
 
 
 @pytest.mark.parametrize("verb", ["serve", "run", "mcp --http"])

@@ -110,7 +110,7 @@ def test_what_tests_ask_for_stops_no_command() -> None:
 
 def test_a_database_of_another_kind_is_not_taken_for_none(tmp_path: Path) -> None:
     for url in ("mysql://user:secret@host/letopis", "postgres:letopis", "host=127.0.0.1"):
-        with pytest.raises(SettingError, match="database.url does not fit: write it as postgresql://") as refused:
+        with pytest.raises(SettingError, match="write it as postgresql://") as refused:
             Archive(tmp_path / "archive", settings=load_settings(given={"database.url": url}))
         assert "secret" not in str(refused.value)
     assert not (tmp_path / "archive" / "catalogue.sqlite").exists()
