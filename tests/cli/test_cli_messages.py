@@ -197,3 +197,26 @@ def test_settings_are_listed_before_there_is_an_archive(tmp_path: Path, capsys: 
     rows = {row["name"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
     assert rows["monitor.min_interval"]["value"] == rows["monitor.min_interval"]["default"] == "10.0"
     assert not (tmp_path / "none").exists()
+
+
+def test_reading_leaves_nothing_in_a_folder_that_is_no_archive(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes.txt").write_text("of somebody")
+    for words in (["stats"], ["search", "lamp"], ["verify"], ["watch", "list"], ["simulate", "--from-archive"]):
+        assert main(["--archive", str(tmp_path), *words]) == 3
+        assert "there is no archive" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_closed_output_is_no_failure(folder: Path) -> None:
+    command = shlex.join([sys.executable, "-m", "letopis.cli", "--archive", str(folder)])
+    for words in ("versions http://example.org/", "--json stats", "get http://example.org/ --offline", "export warc"):
+        done = subprocess.run(["bash", "-c", f"{command} {words} >&-"], capture_output=True, text=True, timeout=300)
+        assert "error" not in done.stderr, words
+
+
+@pytest.mark.parametrize("verb", ["serve", "run", "mcp --http"])
+def test_a_port_that_is_none_is_told(folder: Path, capsys: pytest.CaptureFixture[str], verb: str) -> None:
+    assert main(["--archive", str(folder), *verb.split(), "--port", "99999"]) == 1
+    assert "cannot listen on 127.0.0.1:99999: " in capsys.readouterr().err

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import letopis
+from letopis.archive import Archive
 from letopis.config import Settings, load_settings, settings_table
 from letopis.errors import SettingError
 
@@ -59,6 +60,14 @@ def test_unknown_key_names_the_nearest_one(name: str, nearest: str) -> None:
         ("crawl.delay", "soon", "not a duration"),
         ("crawl.robots", "perhaps", "true or false"),
         ("crawl.concurrency", True, "a number is wanted"),
+        ("crawl.concurrency", 1.5, "a whole number is wanted"),
+        ("crawl.delay", -5, "a number from 0"),
+        ("crawl.delay", float("nan"), "a number from 0"),
+        ("monitor.min_interval", float("inf"), "a number from 0"),
+        ("fetch.max_bytes", -1, "a number from 0"),
+        ("crawl.delay", [1], "a number is wanted"),
+        ("serve.port", "-1", "a number from 0"),
+        ("schedule.alpha", "-2", "a number from -1"),
     ],
 )  # fmt: skip
 def test_value_that_does_not_fit_says_what_does(name: str, value: object, says: str) -> None:
@@ -97,3 +106,11 @@ def test_every_setting_is_read_somewhere() -> None:
 
 def test_what_tests_ask_for_stops_no_command() -> None:
     assert load_settings(None, {"LETOPIS_CORPUS": "folder", "LETOPIS_LONG": "1"}) == Settings()
+
+
+def test_a_database_of_another_kind_is_not_taken_for_none(tmp_path: Path) -> None:
+    for url in ("mysql://user:secret@host/letopis", "postgres:letopis", "host=127.0.0.1"):
+        with pytest.raises(SettingError, match="write it as postgresql://") as refused:
+            Archive(tmp_path / "archive", settings=load_settings(given={"database.url": url}))
+        assert "secret" not in str(refused.value)
+    assert not (tmp_path / "archive" / "catalogue.sqlite").exists()

@@ -26,9 +26,18 @@ def test_refuses_addresses_without_host(url):
         host(url)
 
 
+@pytest.mark.parametrize("text", ["http//example.org/", "HTTPS//example.org", "http/example.org", "/srv/page.html"])
+def test_a_slip_of_the_pen_is_no_host(text):
+    with pytest.raises(BadUrl, match="is not an address"):
+        site(text)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("//example.org/x", "example.org"),
+        ("http:/example.org/x", "example.org"),
+        ("httpbin.example", "httpbin.example"),
         ("example.org", "example.org"),
         ("Example.org:80", "example.org"),
         ("example.org:8080", "example.org:8080"),

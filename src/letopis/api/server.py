@@ -254,15 +254,16 @@ def setup_address(base: str, archive: Archive, code: str) -> str:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that accepts connections; NotReady when the address is taken or not ours."""
+    """A socket that accepts connections; NotReady when the address is taken, not ours, or none."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
-    except OSError as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         listening.close()
-        raise NotReady(f"cannot listen on {host}:{port}: {error.strerror}; choose another --host or --port") from None
+        why = getattr(error, "strerror", None) or error
+        raise NotReady(f"cannot listen on {host}:{port}: {why}; choose another --host or --port") from None
     listening.listen(1024)
     listening.setblocking(False)
     return listening

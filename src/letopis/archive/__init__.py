@@ -3,7 +3,7 @@
 from letopis.archive.archive import Archive, utc_now
 from letopis.archive.reader import DIFF_FORMATS
 from letopis.archive.records import CheckDetails, Identity, NewCapture, PackNote, RecordedCapture, digest_text, identify
-from letopis.archive.write_gates import CLONE_MARKER, is_clone
+from letopis.archive.write_gates import CLONE_MARKER, holds_archive, is_clone
 from letopis.model.rights import OWN, READ, WRITE
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "PackNote",
     "RecordedCapture",
     "digest_text",
+    "holds_archive",
     "identify",
     "is_clone",
     "utc_now",

@@ -42,6 +42,11 @@ CLONE_MARKER = Path("replica") / "clone.json"
 """Present in the folder of every clone; tells where it came from."""
 
 
+def holds_archive(folder: Path) -> bool:
+    """Whether a folder is an archive, and not one of other files that reading would leave a catalogue in."""
+    return Sqlite.file_in(folder).exists() or (folder / "packs").is_dir()
+
+
 def is_clone(folder: Path) -> bool:
     """Whether the archive follows another one."""
     return (folder / CLONE_MARKER).exists()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from letopis.binary import make_private_file
-from letopis.errors import REPAIR, Busy, Damaged, MissingExtra, NotReady
+from letopis.errors import REPAIR, Busy, Damaged, MissingExtra, NotReady, SettingError
 
 # For values of these two types the library looks for an adapter, raises and drops two errors, and takes the value as
 # it is. Found at once, half of the time of writing a row is saved.
@@ -421,7 +421,10 @@ def _percent_marks(statement: str) -> str:
 
 
 def dialect_for(url: str, folder: Path) -> Dialect:
-    """The engine that the settings name; SQLite inside the archive by default."""
+    """The engine that the settings name; SQLite inside the archive where they name none."""
     if url.startswith(("postgresql://", "postgres://")):
         return Postgres(url)
+    if url:
+        # Without the address, which may hold a password. SQLite instead would split the archive in two.
+        raise SettingError("database.url does not fit: write it as postgresql://user@host/database")
     return Sqlite(Sqlite.file_in(folder))

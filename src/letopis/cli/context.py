@@ -62,7 +62,7 @@ class CliContext:
     def open(self, *, create: bool = True) -> Archive:
         """The archive; `create=False` refuses to make one just to find nothing in it."""
         settings = self.settings()
-        if not create and not settings.database.url and not Path(settings.archive.path).is_dir():
+        if not create and not settings.database.url and not archives.holds_archive(Path(settings.archive.path)):
             raise UnknownUrl(
                 f"there is no archive at {settings.archive.path}; make one with 'letopis init' or give --archive"
             )

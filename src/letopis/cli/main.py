@@ -215,6 +215,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         # The interpreter would walk through all objects once more, only to let go of them right after.
         atexit.register(gc.freeze)
+        _open_what_is_closed()
     try:
         result = root_command.main(
             list(sys.argv[1:] if argv is None else argv), prog_name="letopis", standalone_mode=False, obj=CliContext()
@@ -238,6 +239,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _print_unexpected(error, "out of memory")
     except Exception as error:
         return _print_unexpected(error, f"internal error:  {type(error).__name__}: {error}")
+
+
+def _open_what_is_closed() -> None:
+    """Standard streams that the shell closed (`>&-`) lead nowhere, and no file of the archive takes their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _print_unexpected(error: Exception, sentence: str) -> int:

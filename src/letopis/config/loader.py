@@ -23,6 +23,7 @@ else:
 _SIZES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _WRITTEN_SIZES = {"GiB": 2**30, "GB": 10**9, "MiB": 2**20, "MB": 10**6, "KiB": 2**10, "kB": 10**3}
 _MOST_SIZE = float(1 << 60)
+_MOST_NUMBER = float(1 << 53)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.ASCII)
 _NOT_SETTINGS = {
     "LETOPIS_ARCHIVE", "LETOPIS_CONFIG",
@@ -112,23 +113,29 @@ def fitted_value(row: Setting, value: Any) -> Any:
 
 
 def _convert(row: Setting, value: Any) -> Any:
-    if row.unit == "seconds":
-        return parse_duration(value) if isinstance(value, str) else _number(value, float)
-    if row.unit == "bytes":
-        return parse_size(value) if isinstance(value, str) else _number(value, int)
+    if row.unit == "seconds" and isinstance(value, str):
+        return parse_duration(value)
+    if row.unit == "bytes" and isinstance(value, str):
+        return parse_size(value)
     if get_origin(row.type) is Literal:
         return _one_of(value, get_args(row.type))
     if get_origin(row.type) is tuple:
         return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else tuple(value)
     if row.type is bool:
         return _truth(value)
-    return str(value) if row.type is str else _number(value, row.type)
+    return str(value) if row.type is str else _number(row, value)
 
 
-def _number(value: Any, kind: type) -> Any:
-    if isinstance(value, bool):
+def _number(row: Setting, value: Any) -> Any:
+    """Of the setting's type without a loss; not below zero, unless its default is."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise ValueError("a number is wanted")
-    return kind(value)
+    number, least = row.type(value), min(0, row.default)
+    if not least <= number <= _MOST_NUMBER:
+        raise ValueError(f"write a number from {least:g} to {_MOST_NUMBER:g}")
+    if not isinstance(value, str) and number != value:
+        raise ValueError("a whole number is wanted")
+    return number
 
 
 def parse_size(text: str) -> int:

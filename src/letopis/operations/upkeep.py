@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from letopis.archive import OWN, Archive
+from letopis.archive import OWN, Archive, holds_archive
 from letopis.archive.backups import BackupReport, RestoreReport, back_up
 from letopis.archive.backups import restore as restore_archive
 from letopis.archive.cluster import compact_jointly, spread_over
@@ -304,7 +304,7 @@ def _privacy(folder: Path) -> DoctorFinding:
 
 
 def _catalogue(settings: Settings) -> DoctorFinding:
-    if not settings.database.url and not Path(settings.archive.path).is_dir():
+    if not settings.database.url and not holds_archive(Path(settings.archive.path)):
         return DoctorFinding("catalogue", None, "no archive yet; 'letopis init' makes one")
     try:
         with Archive.open(settings) as archive:

@@ -51,6 +51,8 @@ _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?")
 _DOTTED = re.compile(r"\.+(?=(?::\d+)?\Z)", re.ASCII)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.ASCII | re.IGNORECASE)
 _PORT = re.compile(r"[^/?#@]*:\d+(?:[/?#]|\Z)", re.ASCII)
+# A scheme without its colon, and the path of a file: neither names the host that it would be taken for.
+_MISTYPED = re.compile(r"https?/|/(?!/)", re.IGNORECASE)
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _BLANK = " \t\n\r\f\v\x00"
 _SAME_EVERYWHERE = ("/", "http://", "https://")
@@ -98,6 +100,8 @@ def parse_user_url(text: str) -> str:
     text = text.strip(_BLANK)
     if text.startswith(("http://", "https://")):
         return normalize(text)
+    if _MISTYPED.match(text):
+        raise BadUrl(f"'{_shown(text)}' is not an address; {_HINT}")
     bare = not _SCHEME.match(text) or (_PORT.match(text) is not None and "://" not in text)
     if bare and text:
         text = "http://" + text.lstrip("/")
