@@ -8,8 +8,7 @@ import zipfile
 import pytest
 
 from letopis.extract import decode, read_page
-from letopis.extract.detection import sniff
-from letopis.extract.extraction import needs_own_process
+from letopis.extract.extraction import needs_own_process, sniff
 from letopis.extract.html_links import srcset_urls
 from letopis.extract.metadata import primary_language, read_date
 from letopis.extract.simple_formats import css_refs

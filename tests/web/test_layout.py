@@ -34,7 +34,8 @@ from letopis.web.comparison import DiffRow, count_words, running_text, side_by_s
 from letopis.web.engine_words import full_sentence
 from letopis.web.languages import grouped as number
 from letopis.web.maps import COLOURS, HEIGHT, WIDTH, TitleShortener, draw_links
-from letopis.web.pages import environment, human_size, list_page, local_url, url_in_path
+from letopis.web.pages import environment, human_size, local_url, url_in_path
+from letopis.web.tables import list_page
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TEXTS = st.lists(st.sampled_from(["one two", "three", "", "four five six", "eins zwei"]), max_size=12).map("\n".join)

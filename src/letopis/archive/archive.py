@@ -284,18 +284,20 @@ class Archive:
             self.catalog.renderings.ensure()
         if any(arrival.source for arrival in arrivals):
             self.catalog.imported.ensure()
-        if any(arrival.whole for arrival in arrivals):
+        captured_whole = any(arrival.whole for arrival in arrivals)
+        if captured_whole:
             self.catalog.sets.ensure()
-        flat = pages_with_members(arrivals)
+        flat = pages_with_members(arrivals) if captured_whole else arrivals
         beside = (extend is None or hosts is not None) and not any(arrival.source for arrival in arrivals)
         locked = self._hosts_of(flat, hosts or ()) if beside else ()
         with self._gate.transaction(beside=beside) as (cursor, store):
             self.catalog.resources.lock_hosts(cursor, locked)
             now = to_millis(self.clock())
             everything = Recorder(self.catalog, store, record_same=record_same, now=now).record(cursor, flat)
-            done = members_recorded(arrivals, everything)
-            if sets := [pair for pair in zip(arrivals, done, strict=True) if pair[0].whole is not None]:
-                write_sets(self.catalog, store, cursor, sets)
+            done = everything
+            if captured_whole:
+                done = members_recorded(arrivals, everything)
+                write_sets(self.catalog, store, cursor, list(zip(arrivals, done, strict=True)))
             if extend is not None:
                 extend(cursor, done)
         for follow in self.followers:

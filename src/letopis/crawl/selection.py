@@ -118,9 +118,9 @@ class CrawlSelection:
     def admitted(self, candidates: Iterable[NewUrl]) -> list[NewUrl]:
         """Those that may be fetched, with their hosts."""
         return [
-            candidate if candidate.host else candidate._replace(host=host_of(candidate.url))
-            for candidate in candidates
-            if candidate.host or self.allows(candidate.url, candidate.depth)
+            link if link.host else NewUrl(link.key, link.url, host_of(link.url), link.depth, link.priority)
+            for link in candidates
+            if link.host or self.allows(link.url, link.depth)
         ]
 
     def _take_links(self, found: dict[str, NewUrl], page: Page, depth: int, met: Container[str]) -> None:

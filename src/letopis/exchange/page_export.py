@@ -20,7 +20,7 @@ from letopis.exchange.static_copy import CopyFolder, CopyReport
 from letopis.exchange.static_names import file_name
 from letopis.exchange.warc_export import ExportedRecord, records_of
 from letopis.extract import format_for, read_page
-from letopis.extract.detection import HTML_TYPES, bare_type
+from letopis.extract.extraction import HTML_TYPES, bare_type
 from letopis.extract.main_content import content_text
 from letopis.extract.rewriter import with_absolute_base
 from letopis.model import Check, SetMember, Version, header, rfc3339

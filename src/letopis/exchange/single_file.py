@@ -18,7 +18,7 @@ from letopis.exchange.saved_pages import is_singlefile
 from letopis.exchange.static_copy import HEAD, FileRewriter
 from letopis.extract import decode
 from letopis.extract.charsets import in_page_charset
-from letopis.extract.detection import HTML_TYPES, bare_type, sniff
+from letopis.extract.extraction import HTML_TYPES, bare_type, sniff
 from letopis.extract.pages import charset_of
 from letopis.model import rfc3339
 

@@ -17,7 +17,7 @@ from letopis.exchange.selection import ExportSelection
 from letopis.exchange.static_names import file_name, is_file_name, link_to
 from letopis.extract import decode, read_page
 from letopis.extract.charsets import in_page_charset, python_codec
-from letopis.extract.detection import HTML_TYPES, bare_type
+from letopis.extract.extraction import HTML_TYPES, bare_type
 from letopis.extract.pages import charset_of
 from letopis.extract.rewriter import ATTRIBUTE_VALUE, Rewriter, quoted_attribute
 from letopis.model import Check, Outcome, header, rfc3339

@@ -29,7 +29,7 @@ from letopis.exchange.set_records import PAGE_ID, TEXT, page_id
 from letopis.exchange.warc_export import SOFTWARE, ExportedRecord, exported_records, info_record, is_listed_capture
 from letopis.exchange.warc_records import WarcPlace, WarcRecord, WarcWriter, gzip_member
 from letopis.extract import read_page
-from letopis.extract.detection import HTML_TYPES, bare_type
+from letopis.extract.extraction import HTML_TYPES, bare_type
 from letopis.model import Check, Outcome, Page, header, rfc3339, to_millis
 
 _MOST_TEXT = 1024 * 1024

@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING
 
 from letopis.extract.charsets import decode
-from letopis.extract.detection import sniff
-from letopis.extract.extraction import read_in_own_process, read_page
+from letopis.extract.extraction import read_in_own_process, read_page, sniff
 from letopis.extract.formats import Format, content_types, format_for
 from letopis.extract.pages import Mode, PageDraft, Source, page_from_json, page_to_json, page_to_xml
 from letopis.lazy import public_names

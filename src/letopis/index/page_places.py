@@ -9,7 +9,7 @@ from functools import lru_cache
 from letopis.archive import Archive
 from letopis.errors import NotFound
 from letopis.extract.charsets import DecodedText, decode
-from letopis.extract.detection import bare_type
+from letopis.extract.extraction import bare_type
 from letopis.extract.link_places import LinkPlace, leads_somewhere, link_places, place_names
 from letopis.extract.pages import charset_of
 from letopis.index.link_graph import LinkSnapshot

@@ -91,13 +91,14 @@ class PageReader:
         self._archive = archive
         self._noise = NoiseMemory(memory)
 
-    def read(self, response: Response, known: KnownVersion | None) -> Observation:
-        """A first or a changed version, with what changed."""
+    def read(self, response: Response, known: KnownVersion | None, identity: Identity) -> Observation:
+        """A first or a changed version, with what changed; `identity` is that of its bytes."""
         page = _read_page(response.body, response.final_url, response.headers)
         if known is None:
             self._noise.met(response.url, fingerprint(page))
-            return Observation(response, Outcome.NEW, page)
-        return Observation(response, Outcome.CHANGED, page, self._compare(response.url, page, known))
+            return Observation(response, Outcome.NEW, page, identity=identity)
+        change = self._compare(response.url, page, known)
+        return Observation(response, Outcome.CHANGED, page, change, identity=identity)
 
     def learns_from(self, url: str, identity: Identity) -> bool:
         """Whether a new page is in the sample that teaches what its host's pages share.

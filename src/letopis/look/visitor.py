@@ -377,7 +377,7 @@ class Visitor:
         if options.skim and known is None and not reader.learns_from(response.url, identity):
             page = reader.skim(response) if self._link_cache is None else reader.leads(response)
             return Observation(response, Outcome.NEW, page, identity=identity)
-        return reader.read(response, known)._replace(identity=identity)
+        return reader.read(response, known, identity)
 
     def _header_change(self, response: Response) -> Change | None:
         """A document that cannot be taken is compared by its header with the last check that saw one."""

@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
 from letopis.api.access import principal_of
@@ -38,8 +37,7 @@ from letopis.tuples import NamedTuple
 from letopis.web.audit_names import AUDIT_NAMES, audited_things
 from letopis.web.cache import page_cache_of
 from letopis.web.languages import LANGUAGE_COOKIE, LANGUAGES, translatable
-from letopis.web.login import exact_form_of
-from letopis.web.pages import PageRoute, form_status, render_page
+from letopis.web.pages import ExactFormDep, PageRoute, form_status, render_page
 from letopis.web.tables import TableAddress, TableColumn, TableView, first_download, make_table, table_download
 
 router = APIRouter(route_class=PageRoute)
@@ -220,9 +218,8 @@ FormAction = Callable[[Request, Form], Response]
 def _form_route(path: str, change: FormAction) -> None:
     """A form of the page: carried out, or shown again with what is wrong with it."""
 
-    async def submitted(request: Request) -> Response:
-        form = await exact_form_of(request)
-        return await run_in_threadpool(_carried_out, request, form, change)
+    def submitted(request: Request, form: ExactFormDep) -> Response:
+        return _carried_out(request, form, change)
 
     router.add_api_route(path, submitted, methods=["POST"], name=path)
 

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
 from letopis.api.access import principal_of
@@ -24,7 +23,7 @@ from letopis.web.engine_words import alert_words
 from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
 from letopis.web.login import local_path
-from letopis.web.pages import PageRoute, fields_of, render_page
+from letopis.web.pages import FieldsDep, PageRoute, render_page
 from letopis.web.tables import TableColumn, TableQuestion, make_table, table_download
 
 router = APIRouter(route_class=PageRoute)
@@ -141,10 +140,9 @@ def all_alerts(request: Request, show: str = "") -> Response:
 
 
 @router.post("/alerts")
-async def mark(request: Request) -> Response:
+def mark(request: Request, fields: FieldsDep) -> Response:
     """Marks the alerts of some pages, or all of them, as read or as unread, and leads back."""
-    fields = await fields_of(request)
-    await run_in_threadpool(_mark, request, fields)
+    _mark(request, fields)
     return RedirectResponse(local_path(fields.get("back", ["/alerts"])[0]), 303)
 
 

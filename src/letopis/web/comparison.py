@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import groupby, zip_longest
@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Request, Response
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
 from letopis.api.access import principal_of
@@ -40,7 +39,7 @@ from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
 from letopis.web.history import READ_BEFORE, mark_seen, unread_marks
 from letopis.web.languages import translatable
-from letopis.web.pages import PageAddress, PageRoute, form_of, page_address, render_page, url_in_path
+from letopis.web.pages import FormDep, PageAddress, PageRoute, page_address, render_page, url_in_path
 from letopis.web.timebar import chosen_moment, chosen_time, time_bar
 
 MOST_ROWS = 3000
@@ -352,13 +351,8 @@ def _filtered_sides(context: Context, pair: VersionPair, filters: tuple[FilterTe
 
 
 @router.post("/mute")
-async def mute(request: Request) -> Response:
+def mute(request: Request, form: FormDep) -> Response:
     """What somebody says of a text that changes: mute it, or never do, on its page or its whole host."""
-    form = await form_of(request)
-    return await run_in_threadpool(_mute, request, form)
-
-
-def _mute(request: Request, form: Mapping[str, str]) -> Response:
     context, url = context_of(request), form.get("url", "")
     place = host_of(url) if form.get("scope") == "host" else url
     values = {"place": place, "text": form.get("text", ""), "kind": form.get("kind", "always")}

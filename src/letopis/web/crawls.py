@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, RedirectResponse
 from markupsafe import Markup
 
@@ -34,7 +33,7 @@ from letopis.urls import parse_user_url
 from letopis.web.cache import page_cache_of
 from letopis.web.jobs import open_runs
 from letopis.web.languages import translatable
-from letopis.web.pages import PageRoute, form_of, form_status, render_page
+from letopis.web.pages import FormDep, PageRoute, form_status, render_page
 from letopis.web.tables import TableAddress, TableColumn, make_table, table_download
 
 router = APIRouter(route_class=PageRoute)
@@ -97,13 +96,8 @@ def _cached_figures(request: Request) -> dict[str, Any]:
 
 
 @router.post("/crawl")
-async def enqueue(request: Request, archive: ArchiveDep) -> Response:
+def enqueue(request: Request, archive: ArchiveDep, form: FormDep) -> Response:
     """Seeds from the form, or all pages of a host, wait for the daemon; the gate lets only owners in here."""
-    form = await form_of(request)
-    return await run_in_threadpool(_enqueue, request, archive, form)
-
-
-def _enqueue(request: Request, archive: Archive, form: dict[str, str]) -> Response:
     if host := form.get("host", ""):
         scheme = "https" if is_checked(archive, f"https://{host}/") else "http"
         form = {**form, "seeds": f"{scheme}://{host}/", "requisites": "on", "revisit_now": "on"}
@@ -163,13 +157,8 @@ def _location(archive: Archive) -> ArchiveLocation:
 
 
 @welcome_router.post("/welcome")
-async def begin(request: Request, archive: ArchiveDep) -> Response:
+def begin(request: Request, archive: ArchiveDep, form: FormDep) -> Response:
     """The first watch, or the form of the first crawl."""
-    form = await form_of(request)
-    return await run_in_threadpool(_begin, request, archive, form)
-
-
-def _begin(request: Request, archive: Archive, form: dict[str, str]) -> Response:
     url = form.get("url", "")
     try:
         parse_user_url(url)

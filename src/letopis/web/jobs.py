@@ -9,7 +9,7 @@ import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, get_args
@@ -19,15 +19,14 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse, StreamingResponse
 
 from letopis.api.door import context_of, document_response
-from letopis.api.requests import http_status_of
 from letopis.archive.index_facts import knows_site
 from letopis.archive.jobs import claims_of
-from letopis.errors import LetopisError, NotFound, UsageError, shell_words
+from letopis.errors import LetopisError, NotFound, shell_words
 from letopis.jobs.documents import read_xml
 from letopis.jobs.packages import stylesheet_names
 from letopis.model import to_millis
 from letopis.model.rights import OWN, WRITE
-from letopis.operations import Context, Document, Rows, Value, bind
+from letopis.operations import Context, Document, Operation, Value, bind
 from letopis.operations import jobs as operations
 from letopis.operations.crawls import CrawlScope
 from letopis.operations.exchange import PART_KINDS
@@ -36,7 +35,16 @@ from letopis.operations.runs import JobNumbers, StartRun, cancel_jobs, delete_jo
 from letopis.tuples import NamedTuple
 from letopis.urls import site
 from letopis.web.languages import language_of, translatable, translate, use_language
-from letopis.web.pages import FAILURE_NAMES, NO_ANSWER, OUTCOME_NAMES, PageRoute, environment, form_of, render_page
+from letopis.web.pages import (
+    FAILURE_NAMES,
+    NO_ANSWER,
+    OUTCOME_NAMES,
+    FormDep,
+    PageRoute,
+    environment,
+    form_status,
+    render_page,
+)
 from letopis.web.run_steps import (
     SCOPE_NAMES,
     VALUE_NAMES,
@@ -154,13 +162,8 @@ def _list_page(request: Request, chosen: dict[str, str], notice: _Notice = _NO_N
 
 
 @router.post("/jobs/start")
-async def start(request: Request) -> Response:
+def start(request: Request, form: FormDep) -> Response:
     """One of the common runs, from a small form."""
-    form = await form_of(request)
-    return await run_in_threadpool(_start, request, form)
-
-
-def _start(request: Request, form: dict[str, str]) -> Response:
     context = context_of(request)
     given: dict[str, str | bool] = {name: form[name] for name in _RUN_FIELDS if form.get(name)}
     if form.get("kind") == "crawl":
@@ -168,8 +171,7 @@ def _start(request: Request, form: dict[str, str]) -> Response:
     try:
         made = start_run(context, bind(StartRun, given, context.moment(), door="http"))
     except LetopisError as error:
-        status = 422 if isinstance(error, UsageError) else http_status_of(error)
-        return _list_page(request, {}, _Notice(status, shell_words(error), form=form))
+        return _list_page(request, {}, _Notice(form_status(error), shell_words(error), form=form))
     return _to_job(made)
 
 
@@ -288,13 +290,8 @@ def _counted(looks: list[LoggedLook]) -> dict[str, int]:
 
 
 @router.post("/jobs")
-async def submit(request: Request) -> Response:
+def submit(request: Request, form: FormDep) -> Response:
     """A query from the form, or one that is stored."""
-    form = await form_of(request)
-    return await run_in_threadpool(_submit, request, form)
-
-
-def _submit(request: Request, form: dict[str, str]) -> Response:
     context, text = context_of(request), form.get("xml", "")
     try:
         if form.get("favourite"):
@@ -305,8 +302,7 @@ def _submit(request: Request, form: dict[str, str]) -> Response:
             keep = bool(form.get("keep"))
             made = operations.submit_job(context, operations.SubmitCommand(xml=text.encode(), keep=keep))
     except LetopisError as error:
-        status = 422 if isinstance(error, UsageError) else http_status_of(error)
-        return _list_page(request, {}, _Notice(status, shell_words(error), text or _EXAMPLE))
+        return _list_page(request, {}, _Notice(form_status(error), shell_words(error), text or _EXAMPLE))
     return _to_job(made)
 
 
@@ -316,11 +312,9 @@ def _to_job(made: Value[Job] | Document) -> Response:
 
 
 @router.post("/jobs/forget")
-async def forget(request: Request) -> Response:
+def forget(request: Request, form: FormDep) -> Response:
     """A query that is stored no longer."""
-    name = (await form_of(request)).get("name", "")
-    command = operations.FavouriteQuery(name=name)
-    await run_in_threadpool(lambda: operations.forget_favourite(context_of(request), command))
+    operations.forget_favourite(context_of(request), operations.FavouriteQuery(name=form.get("name", "")))
     return RedirectResponse("/jobs", 303)
 
 
@@ -409,24 +403,20 @@ def result(request: Request, number: str, xslt: str = "") -> Response:
     return document_response(operations.job_result(context_of(request), query), request)
 
 
-_CHANGES: dict[str, Callable[[Context, str], Rows[Any]]] = {
-    "cancel": lambda context, number: cancel_jobs(context, JobNumbers(ids=(number,))),
-    "pause": lambda context, number: pause_jobs(context, JobNumbers(ids=(number,))),
-    "resume": lambda context, number: resume_jobs(context, JobNumbers(ids=(number,))),
-    "delete": lambda context, number: delete_jobs(context, JobNumbers(ids=(number,))),
-}
+_CHANGES: dict[str, Operation[JobNumbers, Any]] = {
+    "cancel": cancel_jobs, "pause": pause_jobs, "resume": resume_jobs, "delete": delete_jobs,
+}  # fmt: skip
 
 
 @router.post("/jobs/{number}/{what}")
-async def change(request: Request, number: str, what: str) -> Response:
+def change(request: Request, number: str, what: str) -> Response:
     """Stops, pauses, resumes, deletes a run, or runs it again."""
     wanted = str(_number(number))
     if what == "refresh":
-        command = operations.RefreshCommand(what=wanted)
-        return _to_job(await run_in_threadpool(lambda: operations.refresh_job(context_of(request), command)))
+        return _to_job(operations.refresh_job(context_of(request), operations.RefreshCommand(what=wanted)))
     if what not in _CHANGES:
         raise NotFound(f"unknown action '{what[:40]}' for a run; its page shows the actions")
-    answer = await run_in_threadpool(lambda: _CHANGES[what](context_of(request), wanted))
+    answer = _CHANGES[what](context_of(request), JobNumbers(ids=(wanted,)))
     rows = list(answer)
     for fault in answer.faults:
         raise fault

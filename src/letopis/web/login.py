@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import TypeVar
-from urllib.parse import parse_qs, quote
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -53,7 +53,7 @@ from letopis.errors import Busy, NotFound, QuotaUsedUp, UsageError, shell_words
 from letopis.model import to_millis
 from letopis.operations.two_factor import shown_secret
 from letopis.web.languages import LANGUAGE_COOKIE, LANGUAGES, translatable
-from letopis.web.pages import PageRoute, environment, render_page
+from letopis.web.pages import ExactFormDep, PageRoute, environment, render_page
 from letopis.web.qr_code import qr_svg
 
 router = APIRouter(include_in_schema=False)
@@ -132,9 +132,8 @@ def login_page(request: Request) -> HTMLResponse:
 
 
 @router.post("/login")
-async def login(request: Request, archive: ArchiveDep) -> Response:
+async def login(request: Request, archive: ArchiveDep, form: ExactFormDep) -> Response:
     """Opens a session; says neither whether the name nor whether the password was wrong."""
-    form = await exact_form_of(request)
     auth, name = auth_state_of(request), form.get("name", "")
     device = request.cookies.get(cookie_of(request.scope, DEVICE_COOKIE), "")
     known = bool(device) and await run_in_threadpool(auth.sessions.is_device_of, name, device)
@@ -183,9 +182,8 @@ def _password_accepted(
 
 
 @router.post("/setup")
-async def setup(request: Request, archive: ArchiveDep) -> Response:
+async def setup(request: Request, archive: ArchiveDep, form: ExactFormDep) -> Response:
     """Makes the first owner for whoever knows the code on the terminal; never again afterwards."""
-    form = await exact_form_of(request)
     return await auth_state_of(request).hashing.run(partial(_setup, request, archive, form))
 
 
@@ -223,9 +221,8 @@ def join_page(request: Request, archive: ArchiveDep, invitation: str = "") -> HT
 
 
 @join_router.post("/join")
-async def join(request: Request, archive: ArchiveDep) -> Response:
+async def join(request: Request, archive: ArchiveDep, form: ExactFormDep) -> Response:
     """Makes the account that an invitation is for, and signs it in."""
-    form = await exact_form_of(request)
     return await auth_state_of(request).hashing.run(partial(_join, request, archive, form))
 
 
@@ -276,20 +273,6 @@ def local_path(target: str) -> str:
     """A path of ours, whatever was asked for: nobody is sent elsewhere from here."""
     fine = target.startswith("/") and not target.startswith(("//", "/\\")) and target.isprintable() and target.isascii()
     return target if fine else "/"
-
-
-async def exact_form_of(request: Request) -> dict[str, str]:
-    """The fields of a form as they were typed: a password may begin or end with a blank."""
-    body = b""
-    async for piece in request.stream():
-        body += piece
-        if len(body) > 64 * 1024:
-            raise UsageError("the form is too large; send less at once")
-    try:
-        fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=50)
-    except ValueError:
-        raise UsageError("the form has too many fields; send less at once") from None
-    return {name: values[0] for name, values in fields.items()}
 
 
 def address_of(request: Request) -> str:
@@ -356,13 +339,8 @@ def code_page(request: Request) -> Response:
 
 
 @two_factor_router.post("/login/code")
-async def code(request: Request, archive: ArchiveDep) -> Response:
+def code(request: Request, archive: ArchiveDep, form: ExactFormDep) -> Response:
     """Opens the session that password and code are for."""
-    form = await exact_form_of(request)
-    return await run_in_threadpool(_after_code, request, archive, form)
-
-
-def _after_code(request: Request, archive: Archive, form: dict[str, str]) -> Response:
     user, auth = _who(request), auth_state_of(request)
     if user is None:
         return RedirectResponse("/login", 303)

@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Request, Response
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 from markupsafe import Markup
 
@@ -53,7 +52,7 @@ from letopis.web.charts import Bar, bars, growth_line
 from letopis.web.jobs import open_runs
 from letopis.web.languages import translatable
 from letopis.web.login import local_path
-from letopis.web.pages import PageRoute, form_of, form_status, iso_day, render_page, url_in_path
+from letopis.web.pages import FormDep, PageRoute, form_status, iso_day, render_page, url_in_path
 from letopis.web.tables import MOST_ROWS, TableColumn, make_table, table_download
 
 router = APIRouter(route_class=PageRoute)
@@ -171,13 +170,8 @@ def find(archive: ArchiveDep, q: str = "") -> Response:
 
 
 @router.post("/save")
-async def save(request: Request) -> Response:
+def save(request: Request, form: FormDep) -> Response:
     """Looks at an address that is not known yet, and leads to its page, or back to a list with what came of it."""
-    form = await form_of(request)
-    return await run_in_threadpool(_save, request, form)
-
-
-def _save(request: Request, form: dict[str, str]) -> Response:
     context, url, back = context_of(request), form.get("url", ""), form.get("back", "")
     asked = {"url": [url], "as": "", "now": True, **{name: form.get(name) == "1" for name in ("requisites", "browser")}}
     try:
@@ -324,13 +318,8 @@ def _settings_page(
 
 
 @settings_router.post("/settings")
-async def change_setting(request: Request) -> Response:
+def change_setting(request: Request, form: FormDep) -> Response:
     """A new value of a setting, or its default again."""
-    form = await form_of(request)
-    return await run_in_threadpool(_change_setting, request, form)
-
-
-def _change_setting(request: Request, form: Mapping[str, str]) -> Response:
     context, name = context_of(request), form.get("name", "")
     try:
         if form.get("action") == "reset":

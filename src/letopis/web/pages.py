@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any
 from urllib.parse import parse_qs, quote, unquote, unquote_plus, urlsplit
 
 from anyio.to_thread import run_sync
-from fastapi import Request, Response
+from fastapi import Depends, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
@@ -325,64 +325,47 @@ class PageRoute(APIRoute):
 
 
 MOST_FORM_BYTES = 64 * 1024
-_MOST_FIELDS = 200
+_MOST_FIELDS, _MOST_EXACT_FIELDS = 200, 50
 
 
-async def fields_of(request: Request) -> dict[str, list[str]]:
-    """The fields of a form, each with all its values."""
+async def _read_fields(request: Request, most: int, *, blank: bool) -> dict[str, list[str]]:
+    """The fields of a form, each with all its values, as they were typed; with those left `blank` or without."""
     body = b""
     async for piece in request.stream():
         body += piece
         if len(body) > MOST_FORM_BYTES:
             raise UsageError("the form is too large; send less at once")
     try:
-        fields = parse_qs(body.decode("utf-8", "replace"), max_num_fields=_MOST_FIELDS)
+        return parse_qs(body.decode("utf-8", "replace"), keep_blank_values=blank, max_num_fields=most)
     except ValueError:
         raise UsageError("the form has too many fields; send less at once") from None
+
+
+async def fields_of(request: Request) -> dict[str, list[str]]:
+    """The fields of a form, each with all its values."""
+    fields = await _read_fields(request, _MOST_FIELDS, blank=False)
     return {name: [value.strip() for value in values] for name, values in fields.items()}
 
 
 async def form_of(request: Request) -> dict[str, str]:
     """The fields of a form, the first value of each."""
-    return {name: values[0] for name, values in (await fields_of(request)).items()}
+    return first_values(await fields_of(request))
 
 
-T = TypeVar("T")
+async def exact_form_of(request: Request) -> dict[str, str]:
+    """The fields of a form as they were typed: a password may begin or end with a blank."""
+    return first_values(await _read_fields(request, _MOST_EXACT_FIELDS, blank=True))
 
 
-@dataclass(frozen=True, slots=True)
-class ListPage(Generic[T]):
-    """One page of a list. `earlier` and `later` are numbers of the neighbouring pages, None at the ends."""
-
-    rows: Sequence[T]
-    number: int
-    pages: int
-    total: int
-    first: int
-
-    @property
-    def earlier(self) -> int | None:
-        """The page before."""
-        return self.number - 1 if self.number > 1 else None
-
-    @property
-    def later(self) -> int | None:
-        """The page behind."""
-        return self.number + 1 if self.number < self.pages else None
+def first_values(fields: Mapping[str, list[str]]) -> dict[str, str]:
+    """The first value of each field."""
+    return {name: values[0] for name, values in fields.items()}
 
 
-def list_page(rows: Sequence[T], wanted: str, size: int = 50) -> ListPage[T]:
-    """The page of a whole list that is asked for; nonsense is the first page, too far the last."""
-    number, pages = page_position(len(rows), wanted, size)
-    start = (number - 1) * size
-    return ListPage(rows[start : start + size], number, pages, len(rows), start)
-
-
-def page_position(total: int, wanted: str, size: int) -> tuple[int, int]:
-    """The number of the page asked for, within bounds, and how many there are."""
-    pages = max(1, -(-total // size))
-    number = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 10 else 1
-    return min(max(number, 1), pages), pages
+FieldsDep = Annotated[dict[str, list[str]], Depends(fields_of)]
+FormDep = Annotated[dict[str, str], Depends(form_of)]
+ExactFormDep = Annotated[dict[str, str], Depends(exact_form_of)]
+"""What a form sends, for routes that run in a thread: it is read before they begin."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
 from letopis.api.door import context_of
@@ -19,7 +18,7 @@ from letopis.operations.answers import Rows
 from letopis.operations.saved_looks import CheckSavedCommand, saved_check
 from letopis.tuples import NamedTuple
 from letopis.web.languages import translatable
-from letopis.web.pages import PageRoute, fields_of, form_status, render_page
+from letopis.web.pages import FieldsDep, PageRoute, form_status, render_page
 from letopis.web.tables import TableColumn, make_table, table_download
 
 router = APIRouter(route_class=PageRoute)
@@ -125,13 +124,6 @@ def _new_page(request: Request, notice: SavedNotice, status: int = 200) -> Respo
     )  # fmt: skip
 
 
-@router.post("/saved")
-async def save(request: Request) -> Response:
-    """Saves what the form says."""
-    fields = await fields_of(request)
-    return await run_in_threadpool(_save, request, fields)
-
-
 def _form_values(fields: Mapping[str, list[str]]) -> dict[str, Any]:
     """What a form says; one target a line."""
     said: dict[str, Any] = {name: fields[name][0] for name in ("name", "q", "question", "page") if fields.get(name)}
@@ -139,7 +131,9 @@ def _form_values(fields: Mapping[str, list[str]]) -> dict[str, Any]:
     return said | ({"with": fields["with"]} if fields.get("with") else {})
 
 
-def _save(request: Request, fields: Mapping[str, list[str]]) -> Response:
+@router.post("/saved")
+def save(request: Request, fields: FieldsDep) -> Response:
+    """Saves what the form says."""
     context, said = context_of(request), _form_values(fields)
     try:
         made = operations.saved_add(context, bind(operations.SaveSearch, said, context.moment(), door="http")).value
@@ -174,13 +168,8 @@ def _saved_page(request: Request, number: int, notice: SavedNotice, status: int 
 
 
 @router.post("/saved/{number:int}")
-async def change(request: Request, number: int) -> Response:
+def change(request: Request, number: int, fields: FieldsDep) -> Response:
     """Saves the form, asks again, or removes it."""
-    fields = await fields_of(request)
-    return await run_in_threadpool(_change, request, number, fields)
-
-
-def _change(request: Request, number: int, fields: Mapping[str, list[str]]) -> Response:
     context, action, said = context_of(request), fields.get("action", ["save"])[0], _form_values(fields)
     try:
         if action == "remove":

@@ -14,7 +14,6 @@ import re
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
 from letopis.api.door import context_of
@@ -26,7 +25,7 @@ from letopis.operations import bind
 from letopis.operations.checks import CheckCommand, check
 from letopis.operations.moved_pages import MovedPage, MovedPageQuery, moved
 from letopis.urls import parse_user_url
-from letopis.web.pages import PageRoute, fields_of, render_page
+from letopis.web.pages import FieldsDep, PageRoute, render_page
 
 router = APIRouter(route_class=PageRoute)
 
@@ -92,13 +91,8 @@ def list_missing(
 
 
 @missing_router.post("/missing")
-async def fetch_missing(request: Request) -> Response:
+def fetch_missing(request: Request, fields: FieldsDep) -> Response:
     """Fetches it by a check of each, as whoever asks may, and leads back to the page at its time."""
-    fields = await fields_of(request)
-    return await run_in_threadpool(_fetched, request, fields)
-
-
-def _fetched(request: Request, fields: dict[str, list[str]]) -> Response:
     urls, context = _addresses(fields.get("url", [])), context_of(request)
     if not urls:
         raise UsageError("no address to fetch was given")

@@ -33,8 +33,8 @@ from letopis.operations.words import (
 )
 from letopis.urls import parse_user_url
 from letopis.web.cache import page_cache_of
-from letopis.web.pages import ListPage, PageRoute, page_position, render_page, url_in_path
-from letopis.web.tables import FORMATS, TableColumn, make_table, table_download
+from letopis.web.pages import PageRoute, render_page, url_in_path
+from letopis.web.tables import FORMATS, ListPage, TableColumn, make_table, page_position, table_download
 from letopis.web.timebar import chosen_moment, chosen_time, time_bar
 
 router = APIRouter(route_class=PageRoute)

@@ -16,7 +16,7 @@ from datetime import datetime
 from functools import cache
 from importlib.util import find_spec
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
 from fastapi import Request, Response
@@ -25,12 +25,12 @@ from letopis.exchange.parquet_export import table_file
 from letopis.model.printing import plain_text
 from letopis.operations import json_value
 from letopis.tuples import NamedTuple
-from letopis.web.pages import ListPage, list_page
 
 PAGE_ROWS = 50
 MOST_ROWS = 10_000
 """Rows that a page asks for at most; of a longer list these are sorted and filtered, and the page says so."""
 _MOST_FILTER = 200
+T = TypeVar("T")
 _DIGITS = re.compile(r"([0-9]+)")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _OWN = ("sort", "filter", "page", "hide", "as")
@@ -40,6 +40,41 @@ _MEDIA_TYPES = {
 }  # fmt: skip
 FORMATS = tuple(name for name in _MEDIA_TYPES if name != "parquet" or find_spec("pyarrow") is not None)
 """What a table can be taken along as; Parquet where its library is installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage(Generic[T]):
+    """One page of a list. `earlier` and `later` are numbers of the neighbouring pages, None at the ends."""
+
+    rows: Sequence[T]
+    number: int
+    pages: int
+    total: int
+    first: int
+
+    @property
+    def earlier(self) -> int | None:
+        """The page before."""
+        return self.number - 1 if self.number > 1 else None
+
+    @property
+    def later(self) -> int | None:
+        """The page behind."""
+        return self.number + 1 if self.number < self.pages else None
+
+
+def list_page(rows: Sequence[T], wanted: str, size: int = 50) -> ListPage[T]:
+    """The page of a whole list that is asked for; nonsense is the first page, too far the last."""
+    number, pages = page_position(len(rows), wanted, size)
+    start = (number - 1) * size
+    return ListPage(rows[start : start + size], number, pages, len(rows), start)
+
+
+def page_position(total: int, wanted: str, size: int) -> tuple[int, int]:
+    """The number of the page asked for, within bounds, and how many there are."""
+    pages = max(1, -(-total // size))
+    number = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 10 else 1
+    return min(max(number, 1), pages), pages
 
 
 class TableColumn(NamedTuple):

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fastapi import APIRouter, Request, Response
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
 from letopis.api.door import context_of
@@ -31,10 +30,10 @@ from letopis.web.cache import page_cache_of
 from letopis.web.charts import value_curve
 from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
-from letopis.web.pages import PageRoute, fields_of, form_status, render_page
+from letopis.web.pages import FieldsDep, PageRoute, first_values, form_status, render_page
 from letopis.web.tables import TableColumn, make_table, table_download
 from letopis.web.watch_form import form_of_spec, said_in_form
-from letopis.web.watches import carry_out, done_word, first_values, form_words, ticked
+from letopis.web.watches import carry_out, done_word, form_words, ticked
 
 router = APIRouter(route_class=PageRoute)
 
@@ -172,13 +171,8 @@ def _preview(context: Context, url: str, form: Mapping[str, str]) -> Preview | N
 
 
 @router.post("/watches/{number:int}")
-async def change(request: Request, number: int) -> Response:
+def change(request: Request, number: int, fields: FieldsDep) -> Response:
     """Saves the form, shows what its filters see, or does one of the actions."""
-    fields = await fields_of(request)
-    return await run_in_threadpool(_change, request, number, fields)
-
-
-def _change(request: Request, number: int, fields: Mapping[str, list[str]]) -> Response:
     form = ticked(first_values(fields), fields)
     action = form.get("action", "save")
     try:

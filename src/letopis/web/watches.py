@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
 from letopis.api.access import principal_of
@@ -26,7 +25,7 @@ from letopis.tuples import NamedTuple
 from letopis.web.alerts import shown_alerts
 from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
-from letopis.web.pages import PageRoute, fields_of, form_status, render_page
+from letopis.web.pages import FieldsDep, PageRoute, first_values, form_status, render_page
 from letopis.web.tables import TableAddress, TableColumn, TableQuestion, make_table, table_download
 from letopis.web.watch_form import ALERT_NAMES, CONDITION_NAMES, SPANS, SUBJECTS, said_in_form
 
@@ -182,14 +181,11 @@ def _refused(request: Request, error: LetopisError, form: Mapping[str, str] | No
 
 
 @router.post("/watches")
-async def add(request: Request) -> Response:
-    """New watches from the form: of pages, or of all that a sitemap names."""
-    fields = await fields_of(request)
-    return await run_in_threadpool(_add, request, fields)
+def add(request: Request, fields: FieldsDep) -> Response:
+    """New watches from the form: of pages, or of all that a sitemap names.
 
-
-def _add(request: Request, fields: Mapping[str, list[str]]) -> Response:
-    """A page that is watched already gets another watch: nothing of the first is lost."""
+    A page that is watched already gets another watch: nothing of the first is lost.
+    """
     context, form = context_of(request), first_values(fields)
     said = said_in_form(form, fields) | {"url": form.get("url", "").split(), "another": True}
     said |= {"sitemap": True} if form.get("kind") == "sitemap" else {}
@@ -201,11 +197,6 @@ def _add(request: Request, fields: Mapping[str, list[str]]) -> Response:
     return RedirectResponse(f"/watches/{made[0].id}?done={done}" if len(made) == 1 else f"/watches?done={done}", 303)
 
 
-def first_values(fields: Mapping[str, list[str]]) -> dict[str, str]:
-    """The first value of each field."""
-    return {name: values[0] for name, values in fields.items()}
-
-
 def ticked(form: Mapping[str, str], fields: Mapping[str, list[str]]) -> dict[str, str]:
     """The form with a field for each alert that is ticked, as its template shows it."""
     return {**form, **{f"alert-{kind}": "yes" for kind in fields.get("alert", [])}}
@@ -215,13 +206,8 @@ actions_router = APIRouter(route_class=PageRoute)
 
 
 @actions_router.post("/watches/many")
-async def many(request: Request) -> Response:
+def many(request: Request, fields: FieldsDep) -> Response:
     """Checks now, pauses, resumes, tags, marks as read or removes the chosen watches."""
-    fields = await fields_of(request)
-    return await run_in_threadpool(_many, request, fields)
-
-
-def _many(request: Request, fields: Mapping[str, list[str]]) -> Response:
     urls, action = fields.get("url", []), fields.get("action", [""])[0]
     try:
         if not urls:
