@@ -18,9 +18,9 @@ from typing import Any
 from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
 
-from letopis.catalog.database import Cursor, Database
+from letopis.catalog.database import Cursor
 from letopis.catalog.saved_searches import end_searches_of
-from letopis.catalog.schema import ensure_tables, has_table
+from letopis.catalog.schema import TopicTables, ensure_tables, has_table
 from letopis.catalog.sessions import TokenTimes, end_sessions, hash_token
 from letopis.catalog.two_factor import forget_second_factor
 from letopis.errors import Busy, NotFound, UsageError
@@ -93,7 +93,6 @@ CREATE TABLE IF NOT EXISTS account_invitation (
     created BIGINT NOT NULL, until BIGINT NOT NULL
 );
 """
-_TOPIC = "accounts"
 _USER_COLUMNS = "id, name, mask, team, email, language, system, created"
 _NAME = re.compile(r"[\w.@+-]{1,64}")
 
@@ -134,11 +133,10 @@ def check_name(name: str) -> str:
     return name
 
 
-class Accounts:
+class Accounts(TopicTables):
     """Users and tokens; writes are durable when they return."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    topic, table, ddl = "accounts", "account_user", ACCOUNT_TABLES
 
     # Users
 
@@ -154,7 +152,7 @@ class Accounts:
         if group:
             check_name(group)
         hashed = hash_password(password) if password is not None else None
-        ensure_tables(self._database, _TOPIC, ACCOUNT_TABLES)
+        self.ensure()
         with self._database.transaction() as cursor:
             if first and cursor.one("SELECT 1 FROM account_user LIMIT 1") is not None:
                 raise UsageError("this archive already has accounts; sign in")
@@ -163,9 +161,7 @@ class Accounts:
 
     def users(self) -> list[User]:
         """All users by name."""
-        if not has_table(self._database, "account_user"):
-            return []
-        return [User(*row) for row in self._database.all(f"SELECT {_USER_COLUMNS} FROM account_user ORDER BY name")]
+        return [User(*row) for row in self._all(f"SELECT {_USER_COLUMNS} FROM account_user ORDER BY name")]
 
     def user(self, name: str) -> User:
         """The user of a name; NotFound when there is none."""
@@ -179,9 +175,7 @@ class Accounts:
         return self._user("id = ?", number)
 
     def _user(self, condition: str, value: Any) -> User | None:
-        if not has_table(self._database, "account_user"):
-            return None
-        row = self._database.one(f"SELECT {_USER_COLUMNS} FROM account_user WHERE {condition}", (value,))
+        row = self._one(f"SELECT {_USER_COLUMNS} FROM account_user WHERE {condition}", (value,))
         return User(*row) if row else None
 
     def sign_in(self, name: str, password: str) -> User | None:
@@ -267,7 +261,7 @@ class Accounts:
         if scope not in SCOPES:
             raise UsageError(f"unknown scope '{scope[:20]}'; choose read or write")
         token, hashed = new_token()
-        ensure_tables(self._database, _TOPIC, ACCOUNT_TABLES)
+        self.ensure()
         with self._database.transaction() as cursor:
             if cursor.one("SELECT 1 FROM account_token WHERE name = ?", (name,)) is not None:
                 raise UsageError(f"there is already a token '{name}'; revoke it or choose another name")
@@ -281,9 +275,7 @@ class Accounts:
 
     def tokens(self) -> list[Token]:
         """All tokens by name."""
-        if not has_table(self._database, "account_token"):
-            return []
-        rows = self._database.all(
+        rows = self._all(
             "SELECT t.hash, t.name, u.name, t.scope, t.created FROM account_token t "
             "LEFT JOIN account_user u ON u.id = t.owner ORDER BY t.name"
         )
@@ -302,9 +294,7 @@ class Accounts:
 
     def bearer(self, token: str, now: int) -> tuple[str, int] | None:
         """Name and permissions of whoever shows a token that has not expired, or None."""
-        if not has_table(self._database, "account_token"):
-            return None
-        row = self._database.one(
+        row = self._one(
             "SELECT t.name, t.scope, t.owner, u.name, u.mask FROM account_token t "
             "LEFT JOIN account_user u ON u.id = t.owner WHERE t.hash = ?",
             (hash_token(token),),
@@ -381,16 +371,15 @@ class Project(NamedTuple):
     parts: tuple[ProjectPart, ...] = ()
 
 
-class Projects:
+class Projects(TopicTables):
     """Makes, lists and removes projects; who may change one is decided by whoever calls."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    topic, table, ddl = "projects", "account_project", PROJECT_TABLES
 
     def add(self, name: str, owner: str, urls: Iterable[str], now: int, parts: Iterable[ProjectPart] = ()) -> Project:
         """A new project, or more for one that is there; an owner replaces the earlier one."""
         check_name(name)
-        ensure_tables(self._database, "projects", PROJECT_TABLES)
+        self.ensure()
         ensure_tables(self._database, "project parts", PROJECT_PART_TABLES)
         with self._database.transaction() as cursor:
             row = cursor.one("SELECT id FROM account_project WHERE name = ?", (name,))
@@ -414,16 +403,11 @@ class Projects:
 
     def list(self) -> list[Project]:
         """All projects by name."""
-        if not has_table(self._database, "account_project"):
-            return []
-        rows = self._database.all("SELECT name FROM account_project ORDER BY name")
-        return [self.show(str(row[0])) for row in rows]
+        return [self.show(str(row[0])) for row in self._all("SELECT name FROM account_project ORDER BY name")]
 
     def show(self, name: str) -> Project:
         """One project with its addresses; NotFound when there is none."""
-        row = None
-        if has_table(self._database, "account_project"):
-            row = self._database.one("SELECT id, owner, created FROM account_project WHERE name = ?", (name,))
+        row = self._one("SELECT id, owner, created FROM account_project WHERE name = ?", (name,))
         if row is None:
             raise NotFound(f"there is no project '{name[:70]}'; see the list of projects")
         urls = self._database.all("SELECT url FROM account_project_url WHERE project = ? ORDER BY url", (row[0],))

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from letopis.catalog.database import Cursor, Database
-from letopis.catalog.schema import ensure_tables, has_table
+from letopis.catalog.database import Cursor
+from letopis.catalog.schema import TopicTables
 from letopis.tuples import NamedTuple
 
 DAY = 86_400_000
@@ -32,15 +32,14 @@ class AuditRow(NamedTuple):
     address: str
 
 
-class AuditLog:
+class AuditLog(TopicTables):
     """The log of one archive."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    topic, table, ddl = "audit", "account_audit", AUDIT_TABLES
 
     def append(self, row: AuditRow) -> None:
         """Appends a line."""
-        ensure_tables(self._database, "audit", AUDIT_TABLES)
+        self.ensure()
         with self._database.transaction() as cursor:
             cursor.run(
                 "INSERT INTO account_audit (time, who, action, subject, address) VALUES (?, ?, ?, ?, ?)",
@@ -49,17 +48,14 @@ class AuditLog:
 
     def latest(self, limit: int) -> list[AuditRow]:
         """The last lines, newest first."""
-        if not has_table(self._database, "account_audit"):
-            return []
-        rows = self._database.all(
-            "SELECT time, who, action, subject, address FROM account_audit ORDER BY id DESC LIMIT ?", (limit,)
-        )
+        question = "SELECT time, who, action, subject, address FROM account_audit ORDER BY id DESC LIMIT ?"
+        rows = self._all(question, (limit,))
         return [AuditRow(*row) for row in rows]
 
     def last(self, who: str, action: str, since: int) -> int | None:
         """When somebody last did something, not before a time."""
         asked = "SELECT max(time) FROM account_audit WHERE who = ? AND action = ? AND time >= ?"
-        row = has_table(self._database, "account_audit") and self._database.one(asked, (who, action, since))
+        row = self._one(asked, (who, action, since))
         return row[0] if row else None
 
 
@@ -70,22 +66,19 @@ CREATE TABLE IF NOT EXISTS account_use (
 """
 
 
-class DailyUsage:
+class DailyUsage(TopicTables):
     """Counts by user and kind of request, from midnight to midnight in UTC."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    topic, table, ddl = "usage", "account_use", USAGE_TABLES
 
     def spent(self, who: str, what: str, now: int) -> int:
         """What a user has asked for today."""
-        if not has_table(self._database, "account_use"):
-            return 0
-        row = self._database.one("SELECT day, count FROM account_use WHERE who = ? AND what = ?", (who, what))
+        row = self._one("SELECT day, count FROM account_use WHERE who = ? AND what = ?", (who, what))
         return int(row[1]) if row and row[0] == now // DAY else 0
 
     def take(self, who: str, what: str, most: int, now: int, amount: int = 1) -> bool:
         """Counts so many more; False, and nothing counted, when that makes more than `most` today."""
-        ensure_tables(self._database, "usage", USAGE_TABLES)
+        self.ensure()
         with self._database.transaction() as cursor:
             row = cursor.one("SELECT day, count FROM account_use WHERE who = ? AND what = ?", (who, what))
             had = int(row[1]) if row and row[0] == now // DAY else 0
@@ -108,15 +101,10 @@ DAYS_KEPT = 400
 """Days whose counts are kept: a year and a month."""
 
 
-class UseCounts:
+class UseCounts(TopicTables):
     """How often things were done on each day, and nothing else: not by whom, not with what."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def ensure(self) -> None:
-        """Makes the table; to be called before a transaction that counts."""
-        ensure_tables(self._database, "statistics", STATISTICS_TABLES)
+    topic, table, ddl = "statistics", "use_count", STATISTICS_TABLES
 
     def add(self, cursor: Cursor, day: int, counts: Mapping[str, int]) -> None:
         """So many more on a day; what is older than `DAYS_KEPT` goes."""
@@ -129,11 +117,7 @@ class UseCounts:
 
     def since(self, day: int) -> list[tuple[int, str, int]]:
         """Days, what was done, and how often, the newest day first."""
-        if not has_table(self._database, "use_count"):
-            return []
-        rows = self._database.all(
-            "SELECT day, what, count FROM use_count WHERE day >= ? ORDER BY day DESC, what", (day,)
-        )
+        rows = self._all("SELECT day, what, count FROM use_count WHERE day >= ? ORDER BY day DESC, what", (day,))
         return [(int(row[0]), str(row[1]), int(row[2])) for row in rows]
 
 

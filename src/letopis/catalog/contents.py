@@ -14,7 +14,7 @@ from functools import lru_cache
 import xxhash
 
 from letopis.catalog.database import Cursor, Database
-from letopis.catalog.schema import ContentRow, RowReader, ensure_tables, has_table
+from letopis.catalog.schema import ContentRow, RowReader, TopicTables, has_table
 from letopis.model import Headers
 from letopis.tuples import NamedTuple
 from letopis.zstandard import zstd
@@ -385,15 +385,10 @@ class RenderingSourceRow(NamedTuple):
     head: int
 
 
-class Renderings:
+class Renderings(TopicTables):
     """Answers beside versions; an archive in which no browser ever rendered a page has none."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def ensure(self) -> None:
-        """Makes the table; must not be called inside a transaction."""
-        ensure_tables(self._database, "renderings", RENDERING_TABLES)
+    topic, table, ddl = "renderings", "rendering", RENDERING_TABLES
 
     def add(self, cursor: Cursor, version: int, sent: RenderingSource) -> None:
         """Keeps what a version was made of; what is known already stays."""
@@ -404,9 +399,7 @@ class Renderings:
 
     def of(self, version: int) -> RenderingSource | None:
         """What a version was made of; None when it is what the server sent."""
-        if not self._made():
-            return None
-        row = self._database.one("SELECT content, head FROM rendering WHERE version = ?", (version,))
+        row = self._one("SELECT content, head FROM rendering WHERE version = ?", (version,))
         return RenderingSource(*row) if row else None
 
     def are_any(self) -> bool:
@@ -418,7 +411,7 @@ class Renderings:
         question = (
             "SELECT 1 FROM rendering r JOIN version v ON v.id = r.version WHERE v.resource = ? AND v.time = ? LIMIT 1"
         )
-        return self._made() and self._database.one(question, (resource, time)) is not None
+        return self._one(question, (resource, time)) is not None
 
     def all(self) -> Iterator[RenderingSourceRow]:
         """Everything that is kept, URL by URL, oldest first."""
@@ -438,6 +431,3 @@ class Renderings:
         """Forgets a content whose bytes are gone; the versions made of it stay."""
         if self._made():
             cursor.run("DELETE FROM rendering WHERE content = ?", (content,))
-
-    def _made(self) -> bool:
-        return has_table(self._database, "rendering")

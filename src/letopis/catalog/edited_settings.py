@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from letopis.catalog.database import Database
-from letopis.catalog.schema import ensure_tables, has_table
+from letopis.catalog.schema import TopicTables
 from letopis.tuples import NamedTuple
 
 EDITED_TABLES = """
@@ -22,22 +21,19 @@ class EditedSetting(NamedTuple):
     time: int
 
 
-class EditedSettings:
+class EditedSettings(TopicTables):
     """Reads answer empty until the first change; every change is one transaction."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    topic, table, ddl = "edited settings", "edited_setting", EDITED_TABLES
 
     def all(self) -> dict[str, EditedSetting]:
         """Those that were changed, by name."""
-        if not has_table(self._database, "edited_setting"):
-            return {}
-        rows = self._database.all("SELECT name, value, who, time FROM edited_setting ORDER BY name")
+        rows = self._all("SELECT name, value, who, time FROM edited_setting ORDER BY name")
         return {str(row[0]): EditedSetting(*row) for row in rows}
 
     def set(self, edited: EditedSetting) -> None:
         """Keeps a value in place of the one before."""
-        ensure_tables(self._database, "edited settings", EDITED_TABLES)
+        self.ensure()
         with self._database.transaction() as cursor:
             cursor.run("DELETE FROM edited_setting WHERE name = ?", (edited.name,))
             cursor.run("INSERT INTO edited_setting (name, value, who, time) VALUES (?, ?, ?, ?)", edited)

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from letopis.binary import ByteReader, decode_varint, encode_varint, length_prefixed, sha1_digest
-from letopis.catalog.database import Cursor, Database
-from letopis.catalog.schema import RowReader, ensure_tables, has_table
+from letopis.catalog.database import Cursor
+from letopis.catalog.schema import RowReader, TopicTables, has_table
 from letopis.errors import Damaged
 from letopis.tuples import NamedTuple
 from letopis.zstandard import ZstdError, compress, decompress
@@ -72,15 +72,10 @@ class WaitingRevisit(NamedTuple):
     data: bytes
 
 
-class ImportedRecords:
+class ImportedRecords(TopicTables):
     """An archive into which nothing was imported has none of these tables."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def ensure(self) -> None:
-        """Makes the tables; must not be called inside a transaction."""
-        ensure_tables(self._database, "imports", IMPORT_TABLES)
+    topic, table, ddl = "imports", "source_record", IMPORT_TABLES
 
     def add(self, cursor: Cursor, rows: Sequence[SourceRecordRow]) -> None:
         """Keeps records; what is known already stays."""
@@ -92,9 +87,7 @@ class ImportedRecords:
 
     def of(self, resource: int, since: int = -(2**62), until: int = 2**62) -> dict[int, SourceRecordRow]:
         """The records of a URL in a span of time, both ends included, by the times of their checks."""
-        if not self._made():
-            return {}
-        rows = self._database.all(
+        rows = self._all(
             "SELECT resource, time, record, data, content FROM source_record "
             "WHERE resource = ? AND time >= ? AND time <= ?",
             (resource, since, until),
@@ -116,7 +109,7 @@ class ImportedRecords:
     def has_body(self, resource: int, time: int) -> bool:
         """Whether the record of a check has a body of its own."""
         question = "SELECT 1 FROM source_record WHERE resource = ? AND time = ? AND content IS NOT NULL"
-        return self._made() and self._database.one(question, (resource, time)) is not None
+        return self._one(question, (resource, time)) is not None
 
     def add_payloads(self, cursor: Cursor, rows: Collection[PayloadRow]) -> None:
         """Notes which of our contents others mean by a digest; the first one counts."""
@@ -140,10 +133,8 @@ class ImportedRecords:
 
     def waiting(self, after: WaitingRevisit | None, limit: int) -> list[WaitingRevisit]:
         """Revisits that wait, in the order of their keys, those behind a known one."""
-        if not self._made():
-            return []
         place = (after.url_key, after.time, after.digest) if after else (-(2**63), -(2**62), b"")
-        rows = self._database.all(
+        rows = self._all(
             "SELECT url_key, time, digest, data FROM waiting_revisit WHERE (url_key, time, digest) > (?, ?, ?) "
             "ORDER BY url_key, time, digest LIMIT ?",
             (*place, limit),
@@ -186,9 +177,6 @@ class ImportedRecords:
         """Forgets the records whose bodies are gone; their checks stay."""
         if self._made():
             cursor.run("DELETE FROM source_record WHERE content = ?", (content,))
-
-    def _made(self) -> bool:
-        return has_table(self._database, "source_record")
 
     def _has_frames(self) -> bool:
         return self._made() and has_table(self._database, "source_frame")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from letopis.catalog.database import Cursor, Database
-from letopis.catalog.schema import count_partitions, ensure_tables, has_table, partition_tables
+from letopis.catalog.schema import TopicTables, count_partitions, ensure_tables, has_table, partition_tables
 from letopis.tuples import NamedTuple
 
 _TITLES_TABLE, _RULES_TABLE = "titleonly", "urlrules"
@@ -121,7 +121,6 @@ def release_word(database: Database, form: str) -> None:
             cursor.run("DELETE FROM wordform WHERE form = ?", (form,))
 
 
-_LIKENESS_TOPIC = "likeness"
 LIKENESS_TABLES = """
 CREATE TABLE IF NOT EXISTS likeness (
     band BIGINT NOT NULL, resource BIGINT NOT NULL, PRIMARY KEY (band, resource)
@@ -138,22 +137,18 @@ _SET_LIKENESS_MARK = (
 )
 
 
-class NearDuplicateHashes:
+class NearDuplicateHashes(TopicTables):
     """The hashes of one archive; they follow the log of versions."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    topic, table, ddl = "likeness", "likeness", LIKENESS_TABLES
 
     def last(self) -> int:
         """The id of the last version whose hashes are known."""
-        if not has_table(self._database, "likeness_mark"):
-            return 0
-        row = self._database.one("SELECT last FROM likeness_mark WHERE id = 1")
-        return int(row[0]) if row else 0
+        return self._number("SELECT last FROM likeness_mark WHERE id = 1")
 
     def learn(self, rows: Iterable[tuple[int, int]], last: int) -> None:
         """Adds (hash, page) for versions up to `last`; those that are known stay as they are."""
-        self._ensure()
+        self.ensure()
         with self._database.transaction() as cursor:
             cursor.run(_MAKE_STAGING)
             cursor.bulk("likeness_new", ("band", "resource"), rows)
@@ -163,16 +158,16 @@ class NearDuplicateHashes:
 
     def sharing(self, bands: Collection[int]) -> list[int]:
         """The pages that have one of the hashes."""
-        if not bands or not has_table(self._database, "likeness"):
+        if not bands:
             return []
         marks = ", ".join("?" * len(bands))
-        rows = self._database.all(f"SELECT DISTINCT resource FROM likeness WHERE band IN ({marks})", tuple(bands))
+        rows = self._all(f"SELECT DISTINCT resource FROM likeness WHERE band IN ({marks})", tuple(bands))
         return sorted(int(row[0]) for row in rows)
 
-    def _ensure(self) -> None:
+    def ensure(self) -> None:
         """The table lies in as many partitions as the others do."""
-        made = has_table(self._database, "likeness")
-        ensure_tables(self._database, _LIKENESS_TOPIC, LIKENESS_TABLES)
+        made = self._made()
+        super().ensure()
         if not made and self._database.dialect.name == "postgresql":
             partition_tables(self._database, max(1, count_partitions(self._database, "capture")))
 
@@ -188,11 +183,10 @@ _ADD_CHOICES = (
 )
 
 
-class SearchChoices:
+class SearchChoices(TopicTables):
     """Counts by resource, never by person."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    topic, table, ddl = "choices", "search_choice", CHOICE_TABLES
 
     def shown(self, pages: Sequence[int]) -> None:
         """These pages stood in an answer."""
@@ -204,12 +198,10 @@ class SearchChoices:
 
     def often(self) -> dict[int, tuple[int, int]]:
         """How often pages were shown and chosen, those that ever were chosen."""
-        if not has_table(self._database, "search_choice"):
-            return {}
-        rows = self._database.all("SELECT resource, shown, chosen FROM search_choice WHERE chosen > 0")
+        rows = self._all("SELECT resource, shown, chosen FROM search_choice WHERE chosen > 0")
         return {int(page): (int(shown), int(chosen)) for page, shown, chosen in rows}
 
     def _add(self, rows: list[tuple[int, int, int]]) -> None:
-        ensure_tables(self._database, "choices", CHOICE_TABLES)
+        self.ensure()
         with self._database.transaction() as cursor:
             cursor.run_many(_ADD_CHOICES, rows)

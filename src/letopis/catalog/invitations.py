@@ -17,8 +17,7 @@ from letopis.catalog.accounts import (
     mask_of_role,
     new_token,
 )
-from letopis.catalog.database import Database
-from letopis.catalog.schema import ensure_tables, has_table
+from letopis.catalog.schema import TopicTables
 from letopis.catalog.sessions import hash_token
 from letopis.errors import NotFound, UsageError
 from letopis.tuples import NamedTuple
@@ -40,11 +39,10 @@ class Invitation(NamedTuple):
     until: int
 
 
-class Invitations:
+class Invitations(TopicTables):
     """Makes, lists, revokes and takes invitations; writes are durable when they return."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    topic, table, ddl = "invitations", _TABLE, INVITATION_TABLES
 
     def add(self, role: str, group: str, inviter: str, now: int, lifetime: int) -> tuple[Invitation, str]:
         """A new invitation with its text, told this once."""
@@ -52,7 +50,7 @@ class Invitations:
         if group:
             check_name(group)
         token, hashed = new_token("inv_")
-        ensure_tables(self._database, "invitations", INVITATION_TABLES)
+        self.ensure()
         with self._database.transaction() as cursor:
             cursor.run(f"DELETE FROM {_TABLE} WHERE until <= ?", (now,))
             count = cursor.one(f"SELECT COUNT(*) FROM {_TABLE}")
@@ -68,17 +66,13 @@ class Invitations:
 
     def waiting(self, now: int) -> list[Invitation]:
         """Those that can still be taken, the oldest first."""
-        if not has_table(self._database, _TABLE):
-            return []
-        rows = self._database.all(f"SELECT {_COLUMNS} FROM {_TABLE} WHERE until > ? ORDER BY id", (now,))
+        rows = self._all(f"SELECT {_COLUMNS} FROM {_TABLE} WHERE until > ? ORDER BY id", (now,))
         return [Invitation(*row) for row in rows]
 
     def find(self, token: str, now: int) -> Invitation:
         """The invitation of a text, not used up by looking at it; NotFound when there is none."""
-        row = None
-        if has_table(self._database, _TABLE):
-            values = (hash_token(token), now)
-            row = self._database.one(f"SELECT {_COLUMNS} FROM {_TABLE} WHERE hash = ? AND until > ?", values)
+        values = (hash_token(token), now)
+        row = self._one(f"SELECT {_COLUMNS} FROM {_TABLE} WHERE hash = ? AND until > ?", values)
         if row is None:
             raise NotFound(_GONE)
         return Invitation(*row)
@@ -101,7 +95,7 @@ class Invitations:
     def revoke(self, number: int) -> None:
         """The link leads nowhere any more."""
         rows = []
-        if has_table(self._database, _TABLE):
+        if self._made():
             with self._database.transaction() as cursor:
                 rows = cursor.all(f"DELETE FROM {_TABLE} WHERE id = ? RETURNING id", (number,))
         if not rows:

@@ -13,8 +13,8 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from letopis.catalog.database import Cursor, Database
-from letopis.catalog.schema import ensure_tables, has_table
+from letopis.catalog.database import Cursor
+from letopis.catalog.schema import TopicTables
 from letopis.tuples import NamedTuple
 
 JOB_TABLES = """
@@ -123,18 +123,10 @@ class JobRowFilter(NamedTuple):
     before: int | None = None
 
 
-class Jobs:
+class Jobs(TopicTables):
     """Reads answer empty until the first job is queued; writes happen inside the caller's transaction."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def ensure(self) -> None:
-        """Makes the tables; must not be called inside a transaction."""
-        ensure_tables(self._database, "jobs", JOB_TABLES)
-
-    def _rows(self, question: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        return self._database.all(question, values) if has_table(self._database, "job") else []
+    topic, table, ddl = "jobs", "job", JOB_TABLES
 
     # Writing
 
@@ -215,17 +207,17 @@ class Jobs:
         """One job."""
         if not -(2**63) <= number < 2**63:
             return None
-        rows = self._rows(f"SELECT {_JOB} FROM job WHERE id = ? AND state <> 'deleted'", (number,))
+        rows = self._all(f"SELECT {_JOB} FROM job WHERE id = ? AND state <> 'deleted'", (number,))
         return JobRow(*rows[0]) if rows else None
 
     def xml(self, number: int) -> bytes:
         """The text of a job."""
-        rows = self._rows("SELECT xml FROM job WHERE id = ?", (number,))
+        rows = self._all("SELECT xml FROM job WHERE id = ?", (number,))
         return zlib.decompress(bytes(rows[0][0])) if rows else b""
 
     def output(self, number: int) -> tuple[bytes, bytes]:
         """What the steps of a job answered, and its log."""
-        rows = self._rows("SELECT steps, log FROM job_output WHERE job = ?", (number,))
+        rows = self._all("SELECT steps, log FROM job_output WHERE job = ?", (number,))
         steps, log = rows[0] if rows else (None, None)
         return _decompressed(steps), _decompressed(log)
 
@@ -239,7 +231,7 @@ class Jobs:
         }
         given = {text: value for text, value in wanted.items() if value is not None}
         more = "".join(f" AND {text}" for text in given)
-        rows = self._rows(
+        rows = self._all(
             f"SELECT {_JOB} FROM job WHERE state <> 'deleted' AND ((permission & ?) = permission OR owner = ?){more} "
             "ORDER BY id DESC LIMIT ?",
             (chosen.mask, chosen.viewer, *given.values(), limit),
@@ -248,7 +240,7 @@ class Jobs:
 
     def waiting(self, package: str, limit: int) -> list[JobRow]:
         """What a package does next, first one first."""
-        rows = self._rows(
+        rows = self._all(
             f"SELECT {_JOB} FROM job WHERE package = ? AND state = 'queued' ORDER BY {JOB_ORDER} LIMIT ?",
             (package, limit),
         )
@@ -268,19 +260,14 @@ class Jobs:
 
     def counts(self) -> dict[str, int]:
         """How many jobs are in each state."""
-        rows = self._rows("SELECT state, count(*) FROM job WHERE state <> 'deleted' GROUP BY state")
+        rows = self._all("SELECT state, count(*) FROM job WHERE state <> 'deleted' GROUP BY state")
         return {str(state): int(count) for state, count in rows}
 
 
-class JobJournals:
+class JobJournals(TopicTables):
     """What jobs have done so far, in entries in their order, for one that is to go on where it was."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def ensure(self) -> None:
-        """Makes the table; must not be called inside a transaction."""
-        ensure_tables(self._database, "job journals", JOURNAL_TABLES)
+    topic, table, ddl = "job journals", "job_journal", JOURNAL_TABLES
 
     def append(self, cursor: Cursor, job: int, entry: bytes) -> None:
         """One entry more, in the transaction of what it tells of."""
@@ -292,14 +279,12 @@ class JobJournals:
 
     def entries(self, job: int) -> list[bytes]:
         """The entries of a job, the oldest first."""
-        if not has_table(self._database, "job_journal"):
-            return []
-        rows = self._database.all("SELECT entry FROM job_journal WHERE job = ? ORDER BY number", (job,))
+        rows = self._all("SELECT entry FROM job_journal WHERE job = ? ORDER BY number", (job,))
         return [zlib.decompress(bytes(row[0])) for row in rows]
 
     def forget(self, cursor: Cursor, jobs: Sequence[int]) -> None:
         """The journals of jobs that will not go on."""
-        if has_table(self._database, "job_journal"):
+        if self._made():
             cursor.run_many("DELETE FROM job_journal WHERE job = ?", [(job,) for job in jobs])
 
 
@@ -362,23 +347,14 @@ class StoredQueryRow(NamedTuple):
     rights: int
 
 
-class StoredQueries:
+class StoredQueries(TopicTables):
     """Reads answer empty until the first query is stored; writes happen inside the caller's transaction."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    topic, table, ddl = "job queries", "job_query", QUERY_TABLES
 
-    def ensure(self) -> None:
-        """Makes the table; must not be called inside a transaction."""
-        ensure_tables(self._database, "job queries", QUERY_TABLES)
-
-    def _rows(self, question: str, values: Sequence[Any] = ()) -> list[StoredQueryRow]:
-        if not has_table(self._database, "job_query"):
-            return []
-        return [
-            StoredQueryRow(*row)
-            for row in self._database.all(f"SELECT {_QUERY_COLUMNS} FROM job_query {question}", values)
-        ]
+    def _queries(self, which: str, values: Sequence[Any] = ()) -> list[StoredQueryRow]:
+        rows = self._all(f"SELECT {_QUERY_COLUMNS} FROM job_query {which}", values)
+        return [StoredQueryRow(*row) for row in rows]
 
     def keep(self, cursor: Cursor, query: NewStoredQuery) -> int:
         """Stores a query; one of the same owner and name gets the new text. Answers its id."""
@@ -424,19 +400,19 @@ class StoredQueries:
 
     def bring_back(self, now: int) -> int:
         """Makes queries due that wait for longer than their interval; how many."""
-        if not has_table(self._database, "job_query"):
+        if not self._made():
             return 0
         with self._database.transaction() as cursor:
             return cursor.run("UPDATE job_query SET due = ? WHERE due > ? + every", (now, now))
 
     def find(self, number: int) -> StoredQueryRow | None:
         """One stored query."""
-        rows = self._rows("WHERE id = ?", (number,))
+        rows = self._queries("WHERE id = ?", (number,))
         return rows[0] if rows else None
 
     def named(self, name: str, mask: int, viewer: str) -> list[StoredQueryRow]:
         """Queries of a name that somebody may see, the viewer's own first."""
-        return self._rows(
+        return self._queries(
             "WHERE name = ? AND ((permission & ?) = permission OR owner = ?) "
             "ORDER BY CASE WHEN owner = ? THEN 0 ELSE 1 END, id",
             (name, mask, viewer, viewer),
@@ -444,11 +420,11 @@ class StoredQueries:
 
     def listed(self, mask: int, viewer: str) -> list[StoredQueryRow]:
         """All stored queries that somebody may see, by name."""
-        return self._rows("WHERE ((permission & ?) = permission OR owner = ?) ORDER BY name, owner", (mask, viewer))
+        return self._queries("WHERE ((permission & ?) = permission OR owner = ?) ORDER BY name, owner", (mask, viewer))
 
     def due(self, now: int, limit: int) -> list[StoredQueryRow]:
         """Queries whose time has come, the longest waiting first."""
-        return self._rows("WHERE due <= ? ORDER BY due, id LIMIT ?", (now, limit))
+        return self._queries("WHERE due <= ? ORDER BY due, id LIMIT ?", (now, limit))
 
     def lose_answer(self, cursor: Cursor, job: int) -> None:
         """The result of a job is no longer the last good one of its query."""
@@ -456,7 +432,7 @@ class StoredQueries:
 
     def answers(self) -> list[int]:
         """Jobs that hold the last good answer of a stored query."""
-        return [row.answer for row in self._rows("WHERE answer IS NOT NULL") if row.answer is not None]
+        return [row.answer for row in self._queries("WHERE answer IS NOT NULL") if row.answer is not None]
 
     def xml(self, number: int) -> bytes:
         """The text of a query."""

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from letopis.catalog.database import Cursor, Database
-from letopis.catalog.schema import ensure_tables, has_table
-from letopis.catalog.watches import NewAlert, add_alert, ensure_watch_tables
+from letopis.catalog.schema import TopicTables, has_table
+from letopis.catalog.watches import NewAlert, Watches, add_alert
 from letopis.errors import NotFound, UsageError
 from letopis.tuples import NamedTuple
 
@@ -75,16 +75,15 @@ class SavedLook(NamedTuple):
     error: str = ""
 
 
-class SavedSearches:
+class SavedSearches(TopicTables):
     """Reads answer empty until the first one is made; every change is one transaction."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    topic, table, ddl = "saved searches", "saved_search", SAVED_TABLES
 
     def add(self, row: SavedSearchRow, found: Sequence[FoundResult]) -> SavedSearchRow:
         """A new one with the results that it has already, of which nobody is alerted."""
-        ensure_watch_tables(self._database)
-        ensure_tables(self._database, "saved searches", SAVED_TABLES)
+        Watches(self._database).ensure()
+        self.ensure()
         with self._database.transaction() as cursor:
             self._refuse_name(cursor, row)
             own = cursor.one("SELECT count(*) FROM saved_search WHERE owner = ?", (row.owner,))
@@ -126,20 +125,15 @@ class SavedSearches:
 
     def all(self) -> list[SavedSearchRow]:
         """All of them, the oldest first."""
-        if not has_table(self._database, "saved_search"):
-            return []
-        return [SavedSearchRow(*row) for row in self._database.all(f"SELECT {_COLUMNS} FROM saved_search ORDER BY id")]
+        return [SavedSearchRow(*row) for row in self._all(f"SELECT {_COLUMNS} FROM saved_search ORDER BY id")]
 
     def are_any(self) -> bool:
         """Whether there is one."""
-        made = has_table(self._database, "saved_search")
-        return made and self._database.one("SELECT 1 FROM saved_search LIMIT 1") is not None
+        return self._one("SELECT 1 FROM saved_search LIMIT 1") is not None
 
     def by_id(self, number: int) -> SavedSearchRow:
         """The one with a number; NotFound when there is none."""
-        found = None
-        if has_table(self._database, "saved_search"):
-            found = self._database.one(f"SELECT {_COLUMNS} FROM saved_search WHERE id = ?", (number,))
+        found = self._one(f"SELECT {_COLUMNS} FROM saved_search WHERE id = ?", (number,))
         if found is None:
             raise _no_search(number)
         return SavedSearchRow(*found)
@@ -154,9 +148,7 @@ class SavedSearches:
 
     def counts(self) -> dict[int, int]:
         """How many results each has had."""
-        if not has_table(self._database, "saved_result"):
-            return {}
-        rows = self._database.all("SELECT search, count(*) FROM saved_result GROUP BY search")
+        rows = self._all("SELECT search, count(*) FROM saved_result GROUP BY search")
         return {int(search): int(count) for search, count in rows}
 
     def due(self, now: int, newest: int) -> list[SavedSearchRow]:
@@ -164,10 +156,8 @@ class SavedSearches:
 
         A time that only a wrong clock can have set is taken for past.
         """
-        if not has_table(self._database, "saved_search"):
-            return []
         far = now + CLAIM_MILLIS + LONGEST_MILLIS
-        rows = self._database.all(
+        rows = self._all(
             f"SELECT {_COLUMNS} FROM saved_search WHERE (due <= ? OR due > ?) "
             "AND (position < ? OR looked <= ? OR looked > ?) ORDER BY looked, id",
             (now, far, newest, now - LONGEST_MILLIS, far),

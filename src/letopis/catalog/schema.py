@@ -292,6 +292,36 @@ def _add_columns(cursor: Cursor, engine: str, table: str) -> None:
         cursor.run(f"ALTER TABLE {table} ADD COLUMN {name} {ADDED_COLUMNS[table][name]}")
 
 
+class TopicTables:
+    """Tables that only some archives have: made at their first write, and until then all reads answer empty.
+
+    `table` is the one that tells whether they are there; `ddl` makes them all.
+    """
+
+    topic = table = ddl = ""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def ensure(self) -> None:
+        """Makes the tables; must not be called inside a transaction."""
+        ensure_tables(self._database, self.topic, self.ddl)
+
+    def _made(self) -> bool:
+        return has_table(self._database, self.table)
+
+    def _all(self, question: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._database.all(question, values) if self._made() else []
+
+    def _one(self, question: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+        return self._database.one(question, values) if self._made() else None
+
+    def _number(self, question: str, values: Sequence[Any] = ()) -> int:
+        """The one number that a question asks for, 0 for none."""
+        row = self._one(question, values)
+        return int(row[0] or 0) if row else 0
+
+
 PARTITION_KEYS = {"capture": "resource", "likeness": "band"}
 """Tables that can be partitioned, and the key of each."""
 _MAX_PARTITIONS = 1024

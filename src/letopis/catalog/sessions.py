@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from letopis.catalog.database import Cursor, Database
-from letopis.catalog.schema import ensure_tables, has_table
+from letopis.catalog.schema import TopicTables, has_table
 from letopis.lazy import lazy
 
 if TYPE_CHECKING:
@@ -41,15 +41,14 @@ def hash_token(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
-class TokenTimes:
+class TokenTimes(TopicTables):
     """When tokens of programs were last used, and when they expire, by their hashes; milliseconds."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    topic, table, ddl = "token times", "account_token_time", LIFETIME_TABLES
 
     def set(self, column: Literal["used", "expires"], times: Mapping[bytes, int]) -> None:
         """One of the two times of some tokens; times of tokens that are gone are forgotten."""
-        ensure_tables(self._database, "token times", LIFETIME_TABLES)
+        self.ensure()
         with self._database.transaction() as cursor:
             cursor.run_many(
                 f"INSERT INTO account_token_time (hash, {column}) VALUES (?, ?) "
@@ -60,22 +59,19 @@ class TokenTimes:
 
     def find(self, hashed: bytes) -> tuple[int | None, int | None]:
         """The last use and the end of a token, as far as they are known."""
-        found = has_table(self._database, "account_token_time") and self._database.one(
-            "SELECT used, expires FROM account_token_time WHERE hash = ?", (hashed,)
-        )
+        found = self._one("SELECT used, expires FROM account_token_time WHERE hash = ?", (hashed,))
         return (found[0], found[1]) if found else (None, None)
 
 
-class SessionRows:
+class SessionRows(TopicTables):
     """Begins, finds and ends sessions; times are seconds. Writes are durable when they return."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    topic, table, ddl = "sessions", _TABLE, SESSION_TABLES
 
     def begin(self, owner: int, kind: SessionKind, now: int, lifetime: int) -> str:
         """A new text of 256 random bits, told this once."""
         token = secrets.token_urlsafe(32)
-        ensure_tables(self._database, "sessions", SESSION_TABLES)
+        self.ensure()
         with self._database.transaction() as cursor:
             cursor.run("DELETE FROM account_session WHERE until <= ?", (now,))
             rows = cursor.all(
@@ -90,9 +86,7 @@ class SessionRows:
 
     def owner(self, token: str, kind: SessionKind, now: int) -> int | None:
         """The id of the user whose text it is; None when it is nobody's, or its time is over."""
-        if not has_table(self._database, _TABLE):
-            return None
-        row = self._database.one(
+        row = self._one(
             "SELECT owner FROM account_session WHERE hash = ? AND kind = ? AND until > ?",
             (hash_token(token), kind, now),
         )

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from letopis.catalog.database import Cursor, Database, SqlRow
-from letopis.catalog.schema import ensure_tables, has_table
+from letopis.catalog.database import Cursor, SqlRow
+from letopis.catalog.schema import TopicTables, ensure_tables, has_table
 from letopis.tuples import NamedTuple
 
 SET_TABLES = """
@@ -42,15 +42,10 @@ class SetPartRow(NamedTuple):
     data: bytes
 
 
-class SetParts:
+class SetParts(TopicTables):
     """An archive that never captured a whole page has no such table."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def ensure(self) -> None:
-        """Makes the table; must not be called inside a transaction."""
-        ensure_tables(self._database, "sets", SET_TABLES)
+    topic, table, ddl = "sets", "capture_set", SET_TABLES
 
     def add(self, cursor: Cursor, rows: Sequence[SetPartRow]) -> None:
         """Keeps parts; what is known already stays."""
@@ -64,14 +59,16 @@ class SetParts:
 
     def of(self, resource: int, since: int = -(2**62), until: int = 2**62) -> list[SetPartRow]:
         """The parts of a page's sets in a span of time, both ends included, oldest set first."""
-        return self._rows("WHERE resource = ? AND time >= ? AND time <= ?", (resource, since, until))
+        where = "WHERE resource = ? AND time >= ? AND time <= ? ORDER BY resource, time, part"
+        rows = self._all(f"SELECT {_COLUMNS} FROM capture_set {where}", (resource, since, until))
+        return list(map(_part_row, rows))
 
     def beside(self, resource: int, time: int, part: int) -> list[int]:
         """The times of the last set up to a time and of the first behind it that have a part; none to two."""
         found = []
         for condition in ("time <= ? ORDER BY time DESC", "time > ? ORDER BY time"):
             question = f"SELECT time FROM capture_set WHERE resource = ? AND part = ? AND {condition} LIMIT 1"
-            row = self._database.one(question, (resource, part, time)) if self._made() else None
+            row = self._one(question, (resource, part, time))
             found += [int(row[0])] if row else []
         return found
 
@@ -86,7 +83,7 @@ class SetParts:
     def has(self, resource: int, time: int, part: int) -> bool:
         """Whether a set of exactly this time has a part."""
         question = "SELECT 1 FROM capture_set WHERE resource = ? AND time = ? AND part = ?"
-        return self._made() and self._database.one(question, (resource, time, part)) is not None
+        return self._one(question, (resource, time, part)) is not None
 
     def drop_orphans(self, cursor: Cursor) -> None:
         """Forgets the sets of checks that are gone."""
@@ -128,15 +125,6 @@ class SetParts:
         """Forgets the parts whose bytes are gone; the checks of page and members stay."""
         if self._made():
             cursor.run("DELETE FROM capture_set WHERE content = ?", (content,))
-
-    def _rows(self, where: str, values: Sequence[int]) -> list[SetPartRow]:
-        if not self._made():
-            return []
-        question = f"SELECT {_COLUMNS} FROM capture_set {where} ORDER BY resource, time, part"
-        return list(map(_part_row, self._database.all(question, values)))
-
-    def _made(self) -> bool:
-        return has_table(self._database, "capture_set")
 
 
 def _part_row(row: SqlRow) -> SetPartRow:

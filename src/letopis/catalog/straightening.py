@@ -10,6 +10,7 @@ from __future__ import annotations
 from letopis.catalog.catalog import Catalog
 from letopis.catalog.database import Cursor
 from letopis.catalog.schema import TYPED_TABLES, misfits
+from letopis.catalog.table_copy import known_tables
 from letopis.urls import host as host_of
 from letopis.urls import surt, url_key
 
@@ -31,6 +32,7 @@ _LAST_CHECKED = (
 
 def straighten(catalog: Catalog) -> None:
     """Makes the rows of a catalogue agree with each other, in one transaction."""
+    known_tables(catalog.database, catalog.database)  # of the tables of a topic damage may have left a part
     with catalog.transaction() as cursor:
         for table in TYPED_TABLES if catalog.database.dialect.name == "sqlite" else ():
             cursor.run(f"DELETE FROM {table} WHERE {misfits(cursor, table)}")

@@ -14,7 +14,7 @@ from typing import Literal
 from urllib.parse import quote, urlencode
 
 from letopis.catalog.database import Cursor, Database
-from letopis.catalog.schema import ensure_tables, has_table
+from letopis.catalog.schema import TopicTables, has_table
 from letopis.catalog.sessions import hash_token
 from letopis.errors import QuotaUsedUp, UsageError
 from letopis.tuples import NamedTuple
@@ -88,26 +88,21 @@ class _Tried(NamedTuple):
     since: int
 
 
-class SecondFactors:
+class SecondFactors(TopicTables):
     """Switches the second factor of users on and off and judges their codes; times are seconds."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    topic, table, ddl = "two factor", _TABLE, TWO_FACTOR_TABLES
 
     def users(self) -> set[int]:
         """The ids of those who sign in with a code."""
-        if not has_table(self._database, _TABLE):
-            return set()
-        return {int(row[0]) for row in self._database.all(f"SELECT owner FROM {_TABLE} WHERE confirmed = 1")}
+        return {int(row[0]) for row in self._all(f"SELECT owner FROM {_TABLE} WHERE confirmed = 1")}
 
     def is_on(self, owner: int) -> bool:
         """Whether somebody signs in with a code."""
         return self._row(owner, confirmed=1) is not None
 
     def _row(self, owner: int, confirmed: int) -> bytes | None:
-        if not has_table(self._database, _TABLE):
-            return None
-        row = self._database.one(f"SELECT secret FROM {_TABLE} WHERE owner = ? AND confirmed = ?", (owner, confirmed))
+        row = self._one(f"SELECT secret FROM {_TABLE} WHERE owner = ? AND confirmed = ?", (owner, confirmed))
         return bytes(row[0]) if row else None
 
     def pending(self, owner: int) -> bytes | None:
@@ -118,7 +113,7 @@ class SecondFactors:
         """A fresh secret for an authenticator app, whoever has seen an earlier one; it counts after a code of it."""
         if self.is_on(owner):
             raise UsageError("the second factor is on already; switch it off first")
-        ensure_tables(self._database, "two factor", TWO_FACTOR_TABLES)
+        self.ensure()
         secret = secrets.token_bytes(_SECRET_BYTES)
         with self._database.transaction() as cursor:
             cursor.run(
@@ -190,14 +185,11 @@ class SecondFactors:
 
     def left(self, owner: int) -> int:
         """How many recovery codes somebody has."""
-        if not has_table(self._database, _TABLE):
-            return 0
-        row = self._database.one("SELECT COUNT(*) FROM account_recovery WHERE owner = ?", (owner,))
-        return int(row[0]) if row else 0
+        return self._number("SELECT COUNT(*) FROM account_recovery WHERE owner = ?", (owner,))
 
     def off(self, owner: int) -> bool:
         """Forgets the secret and the recovery codes; whether there were any."""
-        if not has_table(self._database, _TABLE):
+        if not self._made():
             return False
         was_on = self.is_on(owner)
         with self._database.transaction() as cursor:

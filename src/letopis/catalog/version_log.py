@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from letopis.catalog.database import Database
-from letopis.catalog.schema import ensure_tables, has_table
+from letopis.catalog.schema import TopicTables
 from letopis.model import from_millis
 from letopis.tuples import NamedTuple
 
@@ -234,22 +234,18 @@ class NewVersion(NamedTuple):
     extra: str | None
 
 
-class ChangeClients:
+class ChangeClients(TopicTables):
     """One cursor a client, moved by acknowledgement alone."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    topic, table, ddl = "clients", "change_client", CLIENT_TABLES
 
     def cursor(self, name: str) -> int:
         """The id of the last version that a client has acknowledged; 0 for a new one."""
-        if not has_table(self._database, "change_client"):
-            return 0
-        row = self._database.one("SELECT version FROM change_client WHERE name = ?", (name,))
-        return int(row[0]) if row else 0
+        return self._number("SELECT version FROM change_client WHERE name = ?", (name,))
 
     def acknowledge(self, name: str, version: int, now: int) -> int:
         """Moves a cursor on, never back; answers where it stands."""
-        ensure_tables(self._database, "clients", CLIENT_TABLES)
+        self.ensure()
         with self._database.transaction() as cursor:
             cursor.run(
                 "INSERT INTO change_client (name, version, seen) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE "

@@ -16,10 +16,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
-from letopis.catalog.database import Cursor, Database
-from letopis.catalog.schema import ensure_tables, has_table
+from letopis.catalog.database import Cursor
+from letopis.catalog.schema import TopicTables
 from letopis.tuples import NamedTuple
 
 WATCH_TABLES = """
@@ -46,11 +45,6 @@ TEST = "test"
 NEVER = 253_370_764_800_000
 """When a paused watch is due: the year 9999."""
 _WATCH_COLUMNS = "id, url, kind, tag, source, spec, state, due, added"
-
-
-def ensure_watch_tables(database: Database) -> None:
-    """Makes the tables; to be called before a transaction that writes to them."""
-    ensure_tables(database, "watches", WATCH_TABLES)
 
 
 def saved_key(number: int) -> str:
@@ -135,17 +129,10 @@ class NewAlert(NamedTuple):
     due: int | None = None
 
 
-class Watches:
+class Watches(TopicTables):
     """Reads answer empty until the first watch is made; every change is one transaction."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def _rows(self, table: str, question: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        return self._database.all(question, values) if has_table(self._database, table) else []
-
-    def _ensure(self) -> None:
-        ensure_watch_tables(self._database)
+    topic, table, ddl = "watches", "watch", WATCH_TABLES
 
     # Watches
 
@@ -154,7 +141,7 @@ class Watches:
 
         A sitemap that becomes a plain page no longer watches the pages that it named.
         """
-        self._ensure()
+        self.ensure()
         with self._database.transaction() as cursor:
             for key in keys:
                 found = cursor.one(f"SELECT {_WATCH_COLUMNS} FROM watch WHERE url = ?", (key,))
@@ -189,33 +176,31 @@ class Watches:
 
     def find(self, key: str) -> WatchRow | None:
         """The watch with a key."""
-        rows = self._rows("watch", f"SELECT {_WATCH_COLUMNS} FROM watch WHERE url = ?", (key,))
+        rows = self._all(f"SELECT {_WATCH_COLUMNS} FROM watch WHERE url = ?", (key,))
         return WatchRow(*rows[0]) if rows else None
 
     def by_id(self, number: int) -> WatchRow | None:
         """The watch with a number."""
-        rows = self._rows("watch", f"SELECT {_WATCH_COLUMNS} FROM watch WHERE id = ?", (number,))
+        rows = self._all(f"SELECT {_WATCH_COLUMNS} FROM watch WHERE id = ?", (number,))
         return WatchRow(*rows[0]) if rows else None
 
     def of_page(self, url: str) -> list[WatchRow]:
         """All watches of a page, the oldest first."""
         start = watch_key(url, "x")[:-1]
         question = f"SELECT {_WATCH_COLUMNS} FROM watch WHERE url = ? OR substr(url, 1, ?) = ? ORDER BY id"
-        return [WatchRow(*row) for row in self._rows("watch", question, (url, len(start), start))]
+        return [WatchRow(*row) for row in self._all(question, (url, len(start), start))]
 
     def part(self, tag: str | None = None, limit: int | None = None, offset: int = 0) -> list[WatchRow]:
         """The watches with a tag, or all for None, oldest first; so many of them, or all."""
         where, values = ("", ()) if tag is None else ("WHERE tag = ? ", (tag,))
-        rows = self._rows(
-            "watch", f"SELECT {_WATCH_COLUMNS} FROM watch {where}ORDER BY id LIMIT ? OFFSET ?",
-            (*values, 2**62 if limit is None else limit, offset),
-        )  # fmt: skip
+        question = f"SELECT {_WATCH_COLUMNS} FROM watch {where}ORDER BY id LIMIT ? OFFSET ?"
+        rows = self._all(question, (*values, 2**62 if limit is None else limit, offset))
         return [WatchRow(*row) for row in rows]
 
     def tag_counts(self) -> dict[str, int]:
         """How many watches have each tag; those without one stand under the empty name."""
-        return {str(name): int(count) for name, count in self._rows(
-            "watch", "SELECT tag, count(*) FROM watch GROUP BY tag ORDER BY tag")}  # fmt: skip
+        rows = self._all("SELECT tag, count(*) FROM watch GROUP BY tag ORDER BY tag")
+        return {str(name): int(count) for name, count in rows}
 
     def set_due(self, rows: Iterable[WatchRow], due: int) -> None:
         """Gives watches another time; `NEVER` pauses them."""
@@ -239,7 +224,7 @@ class Watches:
         They are due then, should whoever took them die; the rows tell when they were due before.
         """
         question = f"SELECT {_WATCH_COLUMNS} FROM watch WHERE due <= ? ORDER BY due, id LIMIT ?"
-        if not self._rows("watch", question, (now, 1)):
+        if not self._all(question, (now, 1)):
             return []
         with self._database.transaction() as cursor:  # which nobody else writes in, so what is read stays true
             rows = [WatchRow(*row) for row in cursor.all(question, (now, limit))]
@@ -248,12 +233,12 @@ class Watches:
 
     def count_due(self, now: int) -> int:
         """How many watches have their time come."""
-        return sum(int(row[0]) for row in self._rows("watch", "SELECT count(*) FROM watch WHERE due <= ?", (now,)))
+        return self._number("SELECT count(*) FROM watch WHERE due <= ?", (now,))
 
     def due_after(self, due: int) -> list[WatchRow]:
         """Watches that are due later than that, without paused ones."""
         question = f"SELECT {_WATCH_COLUMNS} FROM watch WHERE due > ? AND due < ?"
-        return [WatchRow(*row) for row in self._rows("watch", question, (due, NEVER))]
+        return [WatchRow(*row) for row in self._all(question, (due, NEVER))]
 
     def bring_back(self, rows: Iterable[WatchRow], due: int) -> None:
         """Gives watches another time, unless somebody gave them one since they were read."""
@@ -264,14 +249,14 @@ class Watches:
     def bring_back_deliveries(self, due: int, latest: int, held: int) -> None:
         """Makes deliveries due that are to be tried again later than `latest`, or are held back beyond `held`."""
         late = "state = 'pending' AND due > ? AND (attempts > 0 OR due > ?)"
-        if self._rows("delivery", f"SELECT 1 FROM delivery WHERE {late} LIMIT 1", (latest, held)):
+        if self._all(f"SELECT 1 FROM delivery WHERE {late} LIMIT 1", (latest, held)):
             with self._database.transaction() as cursor:
                 cursor.run(f"UPDATE delivery SET due = ? WHERE {late}", (due, latest, held))
 
     def next_due(self) -> int | None:
         """When the next watch or delivery is due; None when nothing waits."""
-        watch = self._rows("watch", "SELECT min(due) FROM watch")
-        sending = self._rows("delivery", "SELECT min(due) FROM delivery WHERE state = 'pending'")
+        watch = self._all("SELECT min(due) FROM watch")
+        sending = self._all("SELECT min(due) FROM delivery WHERE state = 'pending'")
         times = [int(row[0]) for row in (*watch, *sending) if row[0] is not None]
         return min(times, default=None)
 
@@ -291,7 +276,7 @@ class Watches:
 
     def save_tag(self, name: str, make: Callable[[str | None], str]) -> None:
         """Sets the defaults of all watches with a tag: `make` turns those it has into the new ones."""
-        self._ensure()
+        self.ensure()
         with self._database.transaction() as cursor:
             old = cursor.one("SELECT spec FROM watch_tag WHERE name = ?", (name,))
             cursor.run(
@@ -302,7 +287,7 @@ class Watches:
 
     def remove_tag(self, name: str) -> bool:
         """Forgets the defaults of a tag; False when it has none."""
-        if not self._rows("watch_tag", "SELECT 1 FROM watch_tag WHERE name = ?", (name,)):
+        if not self._all("SELECT 1 FROM watch_tag WHERE name = ?", (name,)):
             return False
         with self._database.transaction() as cursor:
             return cursor.run("DELETE FROM watch_tag WHERE name = ?", (name,)) > 0
@@ -310,7 +295,7 @@ class Watches:
     def tags(self) -> dict[str, str]:
         """The defaults of every tag that has some."""
         question = "SELECT name, spec FROM watch_tag ORDER BY name"
-        return {str(row[0]): str(row[1]) for row in self._rows("watch_tag", question)}
+        return {str(row[0]): str(row[1]) for row in self._all(question)}
 
     # Alerts and their delivery
 
@@ -319,8 +304,7 @@ class Watches:
         conditions = {"kind <> ?": TEST, "url = ?": url, "id < ?": before}
         kept = {text: value for text, value in conditions.items() if value is not None}
         where = f"WHERE {' AND '.join(kept)} "
-        rows = self._rows(
-            "alert",
+        rows = self._all(
             f"SELECT id, url, kind, time, message, facts FROM alert {where}ORDER BY id DESC LIMIT ?",
             (*kept.values(), limit),
         )
@@ -328,7 +312,7 @@ class Watches:
 
     def record_test(self, alert: AlertRow, target: str, error: str) -> None:
         """That a test was sent to a target just now, and why it was not taken; no alert, but among the deliveries."""
-        self._ensure()
+        self.ensure()
         with self._database.transaction() as cursor:
             made = add_alert(cursor, NewAlert(alert, [(target, False)]))
             cursor.run(
@@ -338,10 +322,8 @@ class Watches:
 
     def waiting(self, now: int, limit: int = 100) -> list[tuple[DeliveryRow, AlertRow]]:
         """Deliveries whose time has come, with their alerts."""
-        rows = self._rows(
-            "delivery",
-            f"{_DELIVERIES} WHERE d.state = 'pending' AND d.due <= ? ORDER BY d.due, d.alert LIMIT ?",
-            (now, limit),
+        rows = self._all(
+            f"{_DELIVERIES} WHERE d.state = 'pending' AND d.due <= ? ORDER BY d.due, d.alert LIMIT ?", (now, limit)
         )
         return [(DeliveryRow(*row[:7]), AlertRow(*row[7:])) for row in rows]
 
@@ -367,13 +349,12 @@ class Watches:
         """Alerts that their targets have not taken, by the keys of their watches and saved searches; those given up
         before the last that was taken are past.
         """
-        rows = self._rows(
-            "delivery",
+        rows = self._all(
             "SELECT a.url, a.kind, a.facts, d.state, d.error FROM delivery d "
             f"JOIN alert a ON a.id = d.alert WHERE a.kind <> '{TEST}' AND "
             "d.state <> 'sent' AND d.attempts > 0 AND (d.state = 'pending' OR "
             "d.alert > coalesce((SELECT max(s.alert) FROM delivery s JOIN alert b ON b.id = s.alert "
-            "WHERE b.url = a.url AND s.target = d.target AND s.state = 'sent'), 0)) ORDER BY d.alert",
+            "WHERE b.url = a.url AND s.target = d.target AND s.state = 'sent'), 0)) ORDER BY d.alert"
         )
         found: dict[str, UndeliveredAlerts] = {}
         for url, kind, text, state, error in rows:
@@ -387,15 +368,13 @@ class Watches:
     def deliveries_of(self, url: str | None, limit: int) -> list[tuple[DeliveryRow, AlertRow]]:
         """Where the latest alerts went, of a page or of all, newest first."""
         where, values = ("WHERE a.url = ? ", (url,)) if url is not None else ("", ())
-        rows = self._rows(
-            "delivery", f"{_DELIVERIES} {where}ORDER BY d.alert DESC, d.target LIMIT ?", (*values, limit)
+        rows = self._all(f"{_DELIVERIES} {where}ORDER BY d.alert DESC, d.target LIMIT ?", (*values, limit)
         )  # fmt: skip
         return [(DeliveryRow(*row[:7]), AlertRow(*row[7:])) for row in rows]
 
     def deliveries(self, alert: int) -> list[DeliveryRow]:
         """Where an alert went."""
-        rows = self._rows(
-            "delivery",
+        rows = self._all(
             "SELECT alert, target, guarded, state, attempts, due, error FROM delivery WHERE alert = ? ORDER BY target",
             (alert,),
         )
