@@ -78,4 +78,4 @@ def test_the_page_is_for_owners(make_archive: MakeArchive, who: str, status: int
     with running(archive) as web:
         answer = Person(web, who).get("/statistics")
     assert answer.status == status
-    assert ("no words are kept" in answer.text) is (status == 200)
+    assert ("no names, addresses or words are kept" in answer.text) is (status == 200)

@@ -55,7 +55,7 @@ def invited(tab: Any, say: Callable[[str], str], role: str) -> str:
     tab.goto("/accounts")
     form = tab.locator("form[action='/accounts/users/invite']")
     form.get_by_label(say("Role")).select_option(role)
-    form.get_by_role("button", name=say("Make the link")).click()
+    form.get_by_role("button", name=say("Create link")).click()
     link: str = tab.locator("code.secret.url").inner_text()
     fits(tab)
     return link
@@ -63,7 +63,7 @@ def invited(tab: Any, say: Callable[[str], str], role: str) -> str:
 
 def watch(tab: Any, say: Callable[[str], str], url: str) -> None:
     tab.goto("/watches")
-    tab.get_by_label(say("Addresses, one a line")).fill(url)
+    tab.get_by_label(say("Addresses, one per line")).fill(url)
     tab.get_by_role("button", name=say("Watch"), exact=True).click()
     tab.get_by_role("status").get_by_text(say("Watching. The first check is running.")).wait_for()
     fits(tab)
@@ -100,7 +100,7 @@ def joins(uwe: Any, say: Callable[[str], str], link: str) -> None:
     fits(uwe)
     uwe.get_by_label(say("Name")).fill("uwe")
     uwe.get_by_label(say("Password")).fill(PASSWORD)
-    uwe.get_by_role("button", name=say("Make the account")).click()
+    uwe.get_by_role("button", name=say("Create account")).click()
     uwe.get_by_role("button", name=say("Sign out {name}").format(name="uwe"), include_hidden=True).wait_for(
         state="attached"
     )

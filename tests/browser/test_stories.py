@@ -97,8 +97,8 @@ def set_up(chromium: Any, web: WebClient, address: str) -> dict[str, str]:
     tab.goto(address)
     tab.get_by_label("Name").fill("olga")
     tab.get_by_label("Password").fill(PASSWORD)
-    tab.get_by_role("button", name="Make the owner").click()
-    tab.get_by_role("heading", name="What shall Letopis look at first?").wait_for()
+    tab.get_by_role("button", name="Create owner").click()
+    tab.get_by_role("heading", name="Where should Letopis start?").wait_for()
     (cookie,) = [one for one in context.cookies() if "session" in one["name"]]
     context.close()
     return {"name": cookie["name"], "value": cookie["value"], "url": web.address}
@@ -147,7 +147,7 @@ def until(tab: Any, seen: Callable[[], bool]) -> None:
 def watch(tab: Any, url: str) -> Any:
     """Adds a watch by the form; answers its line in the list once the page was looked at."""
     tab.goto("/watches")
-    tab.get_by_label("Addresses, one a line").fill(url)
+    tab.get_by_label("Addresses, one per line").fill(url)
     tab.get_by_label("How often").select_option("1h")
     tab.get_by_role("button", name="Watch", exact=True).click()
     tab.get_by_role("status").get_by_text("Watching.").wait_for()
@@ -205,14 +205,14 @@ def test_somebody_watches_a_price_picked_on_the_page_and_is_told_when_it_falls(
     url = daemon.site.set(path, SHOP.format(price=40).encode())
     with visit(**look) as tab:
         tab.goto("/watches")
-        tab.get_by_label(say("Addresses, one a line")).fill(url)
+        tab.get_by_label(say("Addresses, one per line")).fill(url)
         tab.get_by_role("button", name=say("Watch"), exact=True).click()
-        picking = tab.get_by_role("link", name=say("Pick it on the page"))
+        picking = tab.get_by_role("link", name=say("Select it on the page"))
         tab.get_by_role("status").get_by_text(say("Watching. The first check is running.")).wait_for()
         until(tab, lambda: picking.count() == 1)
         picking.click()
         pick(tab, tab.frame_locator("[data-page]").locator(".cost").nth(1), "body > ul > li:nth-of-type(2)")
-        tab.get_by_role("button", name=say("Use it")).click()
+        tab.get_by_role("button", name=say("Use selection")).click()
         tab.get_by_text(say("This is not saved yet.")).wait_for()
         assert tab.get_by_label(say("its price")).is_checked(), "what was picked says no more than a price"
         tab.locator(".part:has([name=below]) > summary").click()
@@ -280,7 +280,7 @@ def test_somebody_compares_two_versions_in_every_view(visit: Visit, daemon: Daem
         assert "twenty" in tab.locator(".words ins").first.inner_text()
         for name, mark in (
             ("Side by side", "td.came ins"),
-            ("As it looks", "iframe.framed"),
+            ("Rendered", "iframe.framed"),
             ("Source", "table.lines tr.came"),
         ):
             tab.get_by_role("link", name=name, exact=True).click()
@@ -346,7 +346,7 @@ def test_an_owner_creates_a_user_and_the_user_a_token_that_works(
         tab.locator("main").get_by_role("button", name="Sign in").click()
         tab.get_by_label("Name of the token").fill(f"token-{name}")
         tab.get_by_label("What it may do").select_option("write")
-        tab.get_by_role("button", name="Create the token").click()
+        tab.get_by_role("button", name="Create token").click()
         token = tab.locator("code.secret").inner_text()
         assert daemon.web.get("/api/v1/tokens", Authorization=f"Bearer {token}").status == 200
         tab.get_by_role("group").get_by_text("Revoke").first.click()
@@ -383,7 +383,7 @@ def test_somebody_chooses_czech_in_the_footer_and_it_stays(visit: Visit) -> None
         tab.goto("/crawl")
         tab.get_by_role("heading", name="Stálé procházení", exact=True).wait_for()
         tab.get_by_role("link", name="English").click()
-        tab.get_by_role("heading", name="Standing crawl", exact=True).wait_for()
+        tab.get_by_role("heading", name="Continuous crawl", exact=True).wait_for()
 
 
 # The archive of a site: crawled, browsed as of two dates, taken along, and looked after. In both languages: what people

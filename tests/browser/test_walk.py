@@ -43,7 +43,7 @@ def test_a_walk_from_the_overview_to_a_change_a_site_and_a_search(visit: Visit, 
         tab.get_by_role("button", name="Compare").click()
         tab.get_by_role("heading", name="What changed").wait_for()
         tab.locator(".words ins, .words del").first.wait_for()
-        for name in ("Side by side", "As it looks", "Links", "Source"):
+        for name in ("Side by side", "Rendered", "Links", "Source"):
             tab.get_by_role("link", name=name, exact=True).click()
             tab.locator("a[aria-current=page]").get_by_text(name, exact=True).wait_for()
             assert fits(tab), name

@@ -1,7 +1,7 @@
 """All tries, and the table that docs/openness.md shows.
 
 `python tests/openness/openness.py ENVIRONMENT` asks the peers that are installed there, writes what came out to
-results.json and the page; `--page` writes the page alone. `make openness` installs them and runs it.
+results.json and the page; `--page` writes only the page. `make openness` installs them and runs it.
 """
 
 from __future__ import annotations

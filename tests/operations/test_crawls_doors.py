@@ -137,7 +137,7 @@ def test_why_a_page_is_visited_is_told_alike(
 ) -> None:
     ask(archive, enqueue_seeds, seeds=[SEED])
     row = ask(archive, explain_visit, url=SEED)
-    assert (row.state, row.next_visit, row.visits) == ("it waits for its first visit", None, 0)
+    assert (row.state, row.next_visit, row.visits) == ("waiting for its first visit", None, 0)
     assert run(archive, "why", SEED, "--json") == 0
     assert json.loads(capsys.readouterr().out) == web.get(f"/api/v1/why?url={SEED}").json()
     for url in ("http://nosuch.example/", "http://example.org/other"):

@@ -50,4 +50,4 @@ def test_dictionaries_of_word_forms_that_are_named_and_missing_are_wrong(
         found = {row["name"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
         answers.append((found["hunspell cs"]["ok"], found["hunspell cs"]["detail"]))
         (tmp_path / "cs_CZ.aff").touch()
-    assert answers == [(False, f"{tmp_path}/cs_CZ.aff is not there"), (True, f"{tmp_path}/cs_CZ.aff is used")]
+    assert answers == [(False, f"{tmp_path}/cs_CZ.aff is missing"), (True, f"{tmp_path}/cs_CZ.aff is used")]

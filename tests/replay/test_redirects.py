@@ -139,7 +139,7 @@ def test_the_bar_tells_how_far_a_capture_is_from_the_time_in_its_address(make_ar
 
 
 @pytest.mark.parametrize(
-    ("language", "said"), [("en", "This redirect leads in a circle"), ("cs", "Toto přesměrování vede v kruhu")]
+    ("language", "said"), [("en", "This redirect is a loop"), ("cs", "Toto přesměrování vede v kruhu")]
 )
 def test_a_redirect_in_a_circle_is_told_to_readers_and_left_to_programs(
     make_archive: Any, language: str, said: str

@@ -110,11 +110,11 @@ def test_sources_are_compared_line_by_line_with_numbers_and_equal_lines_folded(t
     assert re.findall(r'<tr class="(gone|came)"><td class="no">(\d*)</td><td class="no">(\d*)</td>', shown) == [
         ("gone", "21", ""), ("came", "", "21"),
     ]  # fmt: skip
-    assert "17 equal lines" in shown
+    assert "17 unchanged lines" in shown
     assert "<ins>very </ins>" in shown.replace("<ins> very</ins>", "<ins>very </ins>")
     assert "Line 1 of many" not in shown
     assert "Line 1 of many" in whole
-    assert "equal lines" not in whole
+    assert "unchanged lines" not in whole
     # Lines that are left out open from the first of them on, in both views.
     for short, all_lines in ((shown, whole), (sides, lines_whole)):
         opening = re.findall(r'view=(?:source|lines)#(l\d+)" data-lines="(\d+)"', short)
@@ -171,9 +171,9 @@ def test_versions_that_read_alike_are_told_so_and_no_source_is_shown_as_words(tm
             words, sides, raw = (web.get(f"/compare/{PAGE}?view={view}").text for view in ("words", "sides", "raw"))
             equal = web.get(f"/compare/{PAGE}?from={rfc3339(at(1))}&to={rfc3339(at(1))}").text
     for shown in (words, sides):
-        assert "What people read is the same in both versions." in shown
+        assert "The readable text is the same in both versions." in shown
         assert "view=raw" in shown
         assert "&lt;p" not in shown
     assert "&lt;p" in raw
-    assert "Both versions are the same bytes." in equal
+    assert "Both versions are identical, byte for byte." in equal
     assert "&lt;p" not in equal

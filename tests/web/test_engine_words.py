@@ -49,8 +49,8 @@ def said_by_the_engine() -> set[str]:
     return found
 
 
-_PUT_TOGETHER = ("{size} GB free", "{folder} can be read, not written", "{curl}, without https", "{file} is used",
-                 "{file} is not there", 'installed, not used; add "{affix}" to search.affixes')  # fmt: skip
+_PUT_TOGETHER = ("{size} GB free", "{folder} is read-only", "{curl}, without https", "{file} is used",
+                 "{file} is missing", 'installed, not used; add "{affix}" to search.affixes')  # fmt: skip
 """Sentences whose value is formatted or added to them."""
 
 

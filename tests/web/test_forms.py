@@ -76,7 +76,7 @@ def test_several_watches_rest_go_on_and_change_their_tag_at_once(web: WebClient,
 
 def test_an_action_without_a_choice_or_on_unknown_pages_is_told_on_the_page(web: WebClient) -> None:
     cookie, csrf = sign_in(web, "uwe")
-    assert "Choose at least one" in send(web, "/watches/many", cookie, action="pause", csrf=csrf)[1]
+    assert "Select at least one" in send(web, "/watches/many", cookie, action="pause", csrf=csrf)[1]
     strange = {"url": "http://example.org/none", "csrf": csrf}
     assert "is not watched" in send(web, "/watches/many", cookie, action="pause", **strange)[1]
     assert "Unknown action" in send(web, "/watches/many", cookie, action="burn", **strange)[1]
@@ -173,7 +173,7 @@ def test_owners_alone_plan_a_crawl(web: WebClient, archive: Archive) -> None:
     assert planned == (303, "/crawl?queued=2")
     assert archive.catalog.queues.waiting().new == 2
     page = web.get("/crawl?queued=2", Cookie=cookie).text
-    assert "2 pages more wait" in page
+    assert "2 more pages wait" in page
     assert ('<a class="button" href="/jobs#start">' in page, "<textarea" in page) == (True, False)
     assert "Sign out olga" in web.get("/", Cookie=cookie).text
 

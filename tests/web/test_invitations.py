@@ -90,7 +90,7 @@ def test_a_link_makes_one_account_with_its_role_and_signs_it_in(web: WebClient, 
 def test_what_is_wrong_with_the_form_does_not_use_the_link_up(web: WebClient, archive: Archive) -> None:
     path = invited(web)
     for name, password, sentence in (
-        ("olga", WORD, "an account olga already"),
+        ("olga", WORD, "An account named olga already exists"),
         ("new", "short", "8 to 1024 characters"),
         ("a b", WORD, "A name has 1 to 64 letters"),
     ):  # fmt: skip

@@ -86,7 +86,7 @@ def test_changes_by_day_and_hour_are_shown_for_a_large_site_too(large: WebClient
     text = settled(large, "changes")
     assert '<table class="heat">' in text
     assert text.count('class="cells"') == 30
-    assert re.search(r"535 changes, 535 pages, 42 days\.\s+The 30 liveliest are shown", text)
+    assert re.search(r"535 changes, 535 pages, 42 days\.\s+The 30 most active are shown", text)
     counts = re.findall(r'<td class="right heat[0-4]">(\d+)</td>', text)
     assert sum(map(int, counts)) == 16 * 10
 
@@ -97,7 +97,7 @@ def test_findings_are_counted_by_kind_and_name_some_of_their_pages(large: WebCli
     title = settled(large, "report&kind=duplicate-title")
     assert "Notice | Large" in title
     assert f"and {len(range(7, ARTICLES, 40)) - 8} more" in title
-    assert settled(large, "report&kind=nothing").count("Nothing fits.") == 1
+    assert settled(large, "report&kind=nothing").count("No matches.") == 1
 
 
 def test_a_list_that_is_cut_says_so_and_leads_to_all_of_it(large: WebClient) -> None:
@@ -121,7 +121,7 @@ def test_another_date_has_its_own_views(large: WebClient) -> None:
 def test_other_views_are_parts_of_the_whole(large: WebClient) -> None:
     assert "1–20 of 500" in settled(large, "ranks")
     assert "481–500 of 500" in settled(large, "ranks&page=99")
-    assert f"The 60 highest of {PAGES + PAGES // 100:,} pages".replace(",", "\u202f") in settled(large, "links")
+    assert f"The top 60 of {PAGES + PAGES // 100:,} pages".replace(",", "\u202f") in settled(large, "links")
     assert "107 broken links." in settled(large, "broken")
     assert "101–107 of 107" in settled(large, "broken&page=3")
     assert f"{PAGES + PAGES // 100 + 3 * 200:,} addresses known".replace(",", "\u202f") in settled(large, "pages")
@@ -136,7 +136,7 @@ def test_nobody_waits_for_the_index_and_the_answer_comes_by_itself(tmp_path: Pat
                 fcntl.flock(held, fcntl.LOCK_EX)
                 text = web.get("/site/example.org").text
                 assert "data-again" in text
-                assert "Look again" in text
+                assert "Check again" in text
                 assert "1 address known" in text
             assert "Home" in settled(web, "map", "example.org")
 

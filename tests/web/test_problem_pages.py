@@ -54,7 +54,7 @@ def test_what_nobody_foresaw_is_told_on_a_page_and_to_programs_as_a_document(
     answer = web.get("/crawl", **BROWSER)
     assert (answer.status, answer.headers["content-type"]) == (500, "text/html; charset=utf-8")
     assert "<h1>Something went wrong</h1>" in answer.text
-    assert "its log says why" in answer.text
+    assert "the cause is in its log" in answer.text
     assert "secret" not in answer.text
     document = web.get("/crawl")
     assert (document.status, document.headers["content-type"]) == (500, "application/problem+json")
@@ -119,8 +119,8 @@ def test_somebody_signed_in_without_the_right_is_told_so_and_not_to_sign_in(web:
         answer = web.get(path, **guest)
         assert answer.status == 403
         assert "<h1>Not allowed</h1>" in answer.text
-        assert "Your account may not do this" in answer.text
-        assert "As gabi you may read everything here" in answer.text
+        assert "Your account is not allowed to do this" in answer.text
+        assert "As gabi, you can read everything here" in answer.text
         assert "Sign in" not in answer.text
     for path in ("/watches", "/crawl", "/jobs", "/"):
         assert "Sign in" not in web.get(path, **guest).text, path

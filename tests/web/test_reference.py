@@ -40,7 +40,7 @@ def test_the_list_has_every_address_and_finds_some(web: WebClient) -> None:
     found = web.get("/docs?q=broken+links", **BROWSER).text
     assert 'href="/docs/broken"' in found
     assert 'href="/docs/add_user"' not in found
-    assert "Nothing fits" in web.get("/docs?q=zzzz", **BROWSER).text
+    assert "No matches" in web.get("/docs?q=zzzz", **BROWSER).text
 
 
 def test_readers_of_another_language_are_told_once_that_descriptions_are_english(web: WebClient) -> None:

@@ -77,7 +77,7 @@ def test_what_a_run_lacks_is_told_on_the_page(web: WebClient) -> None:
         "POST", "/jobs/start", urlencode({"kind": "audit", "csrf": csrf}), Content_Type=FORM, Cookie=cookie
     )
     assert answer.status == 422
-    assert "Name a site" in answer.text
+    assert "Enter a site" in answer.text
 
 
 def test_a_form_that_is_refused_keeps_what_was_written_and_leaves_the_query_in_xml_shut(web: WebClient) -> None:
@@ -164,7 +164,7 @@ def test_a_crawl_that_knows_of_nothing_that_waits_is_not_said_to_be_a_quarter_do
     for waiting, share in ((0, 0.25), (3, 0.3)):
         claims.beat(claim, 2**62, WorkerReport(f"1/1 download: 1 fetched, {waiting} waiting", share, None))
         shown = uwe.get("/jobs/1").text
-        assert ("how many there are is not known yet" in shown) == (waiting == 0)
+        assert ("total not known yet" in shown) == (waiting == 0)
         bars.append(re.findall(r"<progress [^>]*>", shown + uwe.get("/jobs").text))
     assert [["value=" in bar for bar in found] for found in bars] == [[False, False], [True, True]]
     job = show_job(Context(archive, user="uwe", rights=READ | WRITE), ShowQuery(id=1)).value
@@ -201,7 +201,7 @@ def test_an_audit_shows_its_issues_in_words_and_leads_to_their_pages(tmp_path: P
     assert f"<h1>Audit of {host}</h1>" in shown
     assert f'<a href="/site/{host}?view=audit&amp;kind=title-long#pages">title too long</a>' in shown
     assert f'href="/site/{host}?view=audit">Audit of {host}</a>' in shown
-    assert "Search engines may list" in shown
+    assert "Open to search engines" in shown
     issues = shown.partition('aria-label="Issues"')[2].partition("</table>")[0]
     assert re.search(r'class="badge changed">warning</span>.*put what matters first', issues, re.DOTALL)
     assert "dejte na začátek" in czech or "varování" in czech.partition('class="scroll cards issues"')[2]
@@ -244,7 +244,7 @@ def test_a_verified_archive_says_that_nothing_is_wrong(web: WebClient, archive: 
     work_off(archive)
     shown = web.get("/jobs/1").text
     assert "<h1>Verification of the archive</h1>" in shown
-    assert '<p class="note good" role="status">No problem was found' in shown
+    assert '<p class="note good" role="status">No problems found' in shown
     assert 'href="/storage">Storage</a>' in shown
 
 
@@ -376,16 +376,16 @@ def test_a_run_in_the_queue_says_what_it_waits_for(web: WebClient, archive: Arch
     uwe = Person(web, "uwe")
     for _ in range(2):
         uwe.post("/jobs/start", kind="crawl", site="https://example.org/")
-    assert "Nobody works off runs at this moment" in uwe.get("/jobs/1").text
+    assert "No worker is running" in uwe.get("/jobs/1").text
     assert "1 other run is before it." in uwe.get("/jobs/2").text
     claims = claims_of(archive)
     claim = claims.take(JobQueue(archive).show(1, COMMAND_LINE).package, "worker", 0, 2**62)
     assert claim is not None
     claims.beat(claim, 2**62, WorkerReport("1/1 download: 12 fetched, 30 waiting", 0.2, None))
     assert uwe.send("/jobs/1/pause") == (303, "/jobs/1?stopping=1"), "it runs: pausing takes a moment"
-    assert "It was told to" in uwe.get("/jobs/1?stopping=1").text
-    assert 'It waits for run <a href="/jobs/1">1 Crawl of example.org</a>' in uwe.get("/jobs/2").text
-    assert "download: 12 looked at, 30 waiting" in uwe.get("/jobs/1").text
+    assert "Requested;" in uwe.get("/jobs/1?stopping=1").text
+    assert 'Waiting for run <a href="/jobs/1">1 Crawl of example.org</a>' in uwe.get("/jobs/2").text
+    assert "download: 12 fetched, 30 waiting" in uwe.get("/jobs/1").text
     assert "prohlédnuto 12, čeká 30" in web.get("/jobs/1", Accept_Language="cs", Cookie=uwe.cookie).text
 
 
@@ -397,15 +397,15 @@ def test_a_crawl_says_which_host_it_waits_for_and_why(web: WebClient, archive: A
     assert claim is not None
     later, past = (rfc3339(datetime.now(UTC) + timedelta(hours=hours)) for hours in (2, -2))
     for until, why, said in (
-        (later, "429", "16 looked at, 2 waiting; 127.0.0.4 answered with 429 and is asked again in "),
-        (later, "pause", "16 looked at, 2 waiting; the next request to 127.0.0.4 is in "),
-        (past, "429", "16 looked at, 2 waiting</dd>"),
+        (later, "429", "16 fetched, 2 waiting; 127.0.0.4 answered with 429; next request in "),
+        (later, "pause", "16 fetched, 2 waiting; next request to 127.0.0.4 in "),
+        (past, "429", "16 fetched, 2 waiting</dd>"),
     ):
         step = f"1/1 download: 16 fetched, 2 waiting, 127.0.0.4 again at {until} ({why})"
         claims.beat(claim, 2**62, WorkerReport(step, 0.2, None))
         assert said in uwe.get("/jobs/1").text
     claims.finish(claim, 1, JobOutcome("done", "", b"", "", step="1/1 download: 18 fetched"))
-    assert "download: 18 looked at</dd>" in uwe.get("/jobs/1").text
+    assert "download: 18 fetched</dd>" in uwe.get("/jobs/1").text
     assert "waiting" not in uwe.get("/jobs/1").text.partition("<dl")[2].partition("</dl>")[0]
 
 

@@ -69,21 +69,21 @@ def test_the_page_somebody_is_at_is_saved_by_one_more_click_and_never_by_reading
     assert (stolen.status, forged.status, asked(scripted_site)) == (403, 403, 0)
     saved = web.ask("POST", "/save", urlencode({"url": url, "csrf": csrf[1]}), Content_Type=FORM, **uwe)
     assert (saved.status, archive.get(url).body) == (303, PAGE)
-    assert "in the archive already" in web.get(f"/save?url={quote(url, safe='')}", **uwe).text
+    assert "already in the archive" in web.get(f"/save?url={quote(url, safe='')}", **uwe).text
 
 
 def test_what_was_saved_is_said_with_a_link_to_the_new_version(web: WebClient, scripted_site: ScriptedSite) -> None:
     url, uwe = scripted_site.set("/told", PAGE), session(web, "uwe")
     form = urlencode({"url": url, "csrf": token(web, uwe)})
-    for said in ("Saved: <a href=", "Looked at just now: it is still <a href="):
+    for said in ("Saved: <a href=", "Checked just now: still <a href="):
         answer = web.ask("POST", "/save", form, Content_Type=FORM, **uwe)
         assert answer.headers["location"] == f"/url/{url}?saved.now=1"
         shown = web.get(answer.headers["location"], **uwe).text
         assert said in shown
-        assert re.search(rf'href="/web/\d+/{re.escape(url)}">version 0 of ', shown)
+        assert re.search(rf'href="/web/\d+/{re.escape(url)}">version 0 from ', shown)
     gone = scripted_site.set("/gone", b"", 404)
     answer = web.ask("POST", "/save", urlencode({"url": gone, "csrf": token(web, uwe)}), Content_Type=FORM, **uwe)
-    assert "It could not be saved: " in web.get(answer.headers["location"], **uwe).text
+    assert "Could not be saved: " in web.get(answer.headers["location"], **uwe).text
 
 
 def test_a_page_is_saved_with_its_pictures_or_with_the_pages_it_links_to(
@@ -108,13 +108,13 @@ def test_an_address_that_is_none_comes_back_in_the_form(web: WebClient) -> None:
     answer = web.ask("POST", "/save", form, Content_Type=FORM, **uwe)
     assert (answer.status, answer.headers["location"]) == (303, "/save?url=no+address")
     page = web.get(answer.headers["location"], **uwe).text
-    assert "This is no address of a web page." in page
+    assert "This is not the address of a web page." in page
     assert 'value="no address"' in page
 
 
 def test_whoever_may_not_save_is_told_so(web: WebClient) -> None:
     shown = web.get("/save?url=http://example.org/", **session(web, "gabi")).text
-    assert "Your account may not do this" in shown
+    assert "Your account is not allowed to do this" in shown
     assert 'action="/save"><input type="hidden" name="csrf"' not in shown
     assert "/login?next=/url/http://example.org/" in web.get("/save?url=http://example.org/", **BROWSER).text
 

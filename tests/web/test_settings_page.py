@@ -58,7 +58,7 @@ def test_settings_are_found_by_words_and_by_being_set(web: WebClient) -> None:
     only = web.get("/settings?only=set").text
     assert "crawl.delay" in only
     assert "store.level" not in only
-    assert "Nothing fits" in web.get("/settings?q=zzzz").text
+    assert "No matches" in web.get("/settings?q=zzzz").text
 
 
 def test_programs_are_told_where_a_setting_comes_from(web: WebClient) -> None:
@@ -90,7 +90,7 @@ def test_an_owner_changes_a_setting_which_holds_from_the_next_start_and_the_log_
             303, "/settings?q=monitor.every&done=changed",
         )  # fmt: skip
         page = olga.see("/settings?q=monitor.every&done=changed")
-        assert "It holds from the next start" in page
+        assert "It takes effect when the service is restarted" in page
         assert "from the next start: 6 h" in page
         assert owned.settings.monitor.every == 3600
         later = reopened(owned)

@@ -113,7 +113,7 @@ def test_changes_and_ranks_of_a_site_come_in_short_pages(tmp_path: Path) -> None
             still = client.get(f"/site/many.example?view=ranks&since={rfc3339(at(60))}").text
     assert [page.count('class="badge appeared"') for page in pages] == [20, 5]
     assert "1–20 of 25" in ranks
-    assert ["No rank has moved since" in ranks, still.count("No rank has moved since"), "the same" in still] == [
+    assert ["No rank has changed since" in ranks, still.count("No rank has changed since"), "the same" in still] == [
         False, 1, False,
     ]  # fmt: skip
     assert 'value="2024-01-01T13:00"' in still, "a site is compared with an hour of a day"
@@ -238,9 +238,9 @@ def test_a_search_that_finds_nothing_shows_what_narrows_it_and_asks_everything(m
     shown = mixed.get("/search?q=nowhere&site=a.example").text
     assert 'aria-label="Without a.example"' in shown
     assert 'href="/search?q=nowhere"' in shown
-    assert "Search everything there is now" in shown
+    assert "Search all current pages" in shown
     assert "/as-of?back=" in mixed.get("/search?q=nowhere&at=2024-01-01").text, "a day that is kept is forgotten too"
-    assert "Search everything there is now" not in mixed.get("/search?q=nowhere").text
+    assert "Search all current pages" not in mixed.get("/search?q=nowhere").text
 
 
 def test_ranks_tell_how_they_rose_since_another_time(web: WebClient) -> None:
@@ -303,11 +303,11 @@ def test_the_crawl_page_tells_what_comes_next_and_a_host_can_be_dropped(archive:
         assert [(row["name"], row["waiting"], row["due"]) for row in status["hosts"]] == [("c.example", 2, 0)]
         assert status["next"] == [{"url": HOME, "due": rfc3339(at(90))}]
         shown = olga.get("/crawl").text
-        assert "Next: 2 pages that were never seen, then 1 that is overdue." in shown
+        assert "Next: 2 pages never visited, then 1 overdue page." in shown
         assert HOME.partition("://")[2] in shown.partition("Visited next")[2]
         assert Person(web, "uwe").send("/crawl", host="c.example", action="drop")[0] == 403
         assert olga.send("/crawl", host="c.example", action="drop") == (303, "/crawl?dropped=c.example")
-        assert "No visit of c.example is planned any more" in olga.get("/crawl?dropped=c.example").text
+        assert "No more visits to c.example are planned" in olga.get("/crawl?dropped=c.example").text
         assert web.get("/api/v1/crawls").json()["new"] == 0
 
 

@@ -57,7 +57,7 @@ def test_the_page_draws_growth_and_lists_sites_and_tells_owners_of_health(web: W
     assert "letopis verify" not in page
     shown = web.get("/storage", Accept="text/html", **owner(archive)).text
     assert "letopis verify" in shown
-    assert "fine" in shown
+    assert "OK" in shown
 
 
 def test_a_line_rises_from_nothing_to_all_of_it_however_many_days() -> None:
@@ -119,4 +119,4 @@ def test_an_archive_that_takes_more_than_was_fetched_says_by_how_much_and_why(we
     saved = re.search(r"<dt>Saved</dt><dd>(-[\d.]+)\xa0%</dd><dd class=\"under\">larger than fetched: ([^<]+)<", page)
     assert saved
     assert float(saved[1]) == pytest.approx(100 * (1 - stats.disk_bytes / stats.raw_bytes), rel=0.2)
-    assert "to be set in <code>letopis.toml</code>" in page
+    assert "are set in <code>letopis.toml</code>" in page

@@ -34,7 +34,7 @@ def test_a_table_is_sorted_both_ways_filtered_and_keeps_what_else_was_asked(
     turned = pages.get(f"{site}?view=ranks&sort=-rank").text
     assert [float(text) for text in re.findall(r'data-label="Rank">([0-9.]+)<', turned)] == ranks[::-1]
     few = pages.get(f"{site}?view=ranks&filter=no-such-page").text
-    assert "Nothing fits." in few
+    assert "No matches." in few
     assert '<input type="hidden" name="view" value="ranks">' in few
 
 

@@ -66,7 +66,7 @@ def test_adding_a_watched_page_again_makes_another_watch_and_wipes_nothing(uwe: 
     uwe.post("/watches", url=SHOP, every="2h", css="#price", subject="part", notify="https://example.org/hook")
     answer = uwe.post("/watches", url=SHOP)
     assert answer.headers["location"] == "/watches/2?done=another"
-    assert "was watched already, and that watch stays as it was" in uwe.get("/watches/2?done=another").text
+    assert "was already watched; that watch was not changed" in uwe.get("/watches/2?done=another").text
     first, second = (entry.watch for entry in WatchList(archive).entries())
     assert (first.every, first.filters, first.notify, first.name) == (
         7200.0, (("css", "#price"),), ("https://example.org/hook",), "",
@@ -121,7 +121,7 @@ def test_check_now_says_when_the_page_is_looked_at_and_waits_for_that_look(
     assert where.startswith("/watches/1?done=check&since=")
     assert rows.by_id(1).due == at(100) + timedelta(seconds=10)
     said = uwe.get(where).text
-    assert "Checked 0 s ago; the next look is possible in 10 s and is made then." in said
+    assert "Checked 0 s ago; the next check is possible in 10 s, and will be made then." in said
     assert 'data-field="last_judged"' in said
     book.set_due([row], to_millis(at(100)) + 300_000)
     assert "The check is running." in uwe.get(where).text
@@ -162,7 +162,7 @@ def test_only_the_owner_and_administrators_change_a_watch_and_the_audit_log_says
     eva, olga = Person(web, "eva"), Person(web, "olga")
     page = eva.get("/watches/1").text
     assert "secret" not in page
-    assert "Only its owner and the owners of the archive change it." in page
+    assert "Only its owner and owners of the archive can change it." in page
     for answer in (
         eva.post("/watches/1", action="save", every="1m"),
         eva.post("/watches/1", action="pause"),
@@ -396,14 +396,14 @@ def test_what_a_watch_alerts_of_stands_ticked_and_what_its_tag_says_stays_the_ta
     uwe.post("/watches/1", action="save", alert="changed", usual="yes", tag="calm")
     page = uwe.get("/watches/1").text
     assert 'value="changed" checked' not in page
-    assert "With nothing ticked, its tag says when." in page
+    assert "If none is checked, the defaults of its tag apply." in page
     assert '<span class="name">Alert when</span> <span class="soft">it is available again</span>' in page
 
 
 def test_a_page_whose_watch_is_paused_does_not_say_that_it_is_checked(uwe: Person) -> None:
     uwe.post("/watches", url=SHOP, every="7d")
-    assert "A watch checks it every week." in uwe.get(f"/url/{SHOP}").text
+    assert "Checked by a watch every week." in uwe.get(f"/url/{SHOP}").text
     uwe.post("/watches/1", action="pause")
     page = uwe.get(f"/url/{SHOP}").text
     assert "Its watch is paused." in page
-    assert "A watch checks it" not in page
+    assert "Checked by a watch" not in page

@@ -52,61 +52,69 @@ class ArchiveSettings(SettingsSection):
 class StoreSettings(SettingsSection):
     """How contents are kept."""
 
-    same: Literal["skip", "record"] = setting("skip", "a version equal to the newest: skip it, or record it again")
-    hot_min: int = setting(1, "newest versions of a document that compact always leaves whole")
+    same: Literal["skip", "record"] = setting(
+        "skip", ("what to do with a version equal to the newest: skip it, or record it again")
+    )
+    hot_min: int = setting(1, "number of newest versions of a document that compact never stores as deltas")
     newest_growth: float = setting(
-        0.0, "how much larger, as a share, a newest version may be stored so that it is read faster"
+        0.0, "how much larger the newest version may be stored to be read faster, as a fraction"
     )
     chain: int = setting(
-        20, "longest chain of differences that compact leaves for a version, 0 for as long as reads stay fast"
+        20, "maximum length of a version's chain of deltas after compact, 0 for as long as reads stay fast"
     )
     level: Literal[0, 1, 2, 3] = setting(
-        0, "units of differences: 1 lines and tags, 2 also parts of addresses, 3 also parameters, 0 the smallest"
+        0,
+        (
+            "units that deltas are made of: 1 lines and tags, 2 also parts of addresses, 3 also "
+            "parameters, 0 whichever is smallest"
+        ),
     )
     methods: tuple[str, ...] = setting(
-        ("stored", "zstd", "brotli"), "codecs that compete for each version: brotli in compact, the others at once"
+        ("stored", "zstd", "brotli"), ("codecs tried for each version: brotli in compact, the others when it is stored")
     )
-    pack_bytes: int = setting(256 * MiB, "size at which a pack is closed and a new one begun", "bytes")
+    pack_bytes: int = setting(256 * MiB, "size at which a pack is closed and a new one started", "bytes")
     max_bytes: int = setting(0, "maximum size of all packs, 0 for no limit", "bytes")
-    keep_versions: int = setting(0, "versions a document that compact keeps, 0 for all")
+    keep_versions: int = setting(0, "number of versions per document that compact keeps, 0 for all")
     keep_for: float = setting(0.0, "age after which compact drops old versions, 0 for never", "seconds")
     thin_after: float = setting(0.0, "age after which compact keeps one version a day, 0 for never", "seconds")
     url: str = setting("", "object store of the packs (s3://bucket/prefix); empty: files in the archive")
-    endpoint: str = setting("", "address of the object store (https://...); empty: the one of Amazon's region")
-    access_key: str = setting("", "name of the object store's credentials; empty: as the environment says")
-    secret_key: str = setting("", "secret of the object store's credentials")
+    endpoint: str = setting("", "endpoint of the object store (https://...); empty: Amazon S3 in the given region")
+    access_key: str = setting("", "access key ID for the object store; empty: from the environment")
+    secret_key: str = setting("", "secret access key for the object store")
     region: str = setting("us-east-1", "region of the object store")
-    cache_bytes: int = setting(1024 * MiB, "local cache of the object store, 0 for none", "bytes")
+    cache_bytes: int = setting(1024 * MiB, "size of the local cache of the object store, 0 for none", "bytes")
 
 
 class DatabaseSettings(SettingsSection):
     """Where the catalogue is."""
 
     url: str = setting("", "database of the catalogue (postgresql://...); empty: SQLite in the archive")
-    partitions: int = setting(1, "partitions of tables that grow with every check, by hash; 'letopis init' makes them")
+    partitions: int = setting(
+        1, ("number of hash partitions of tables that grow with every check; 'letopis init' creates them")
+    )
 
 
 class FetchSettings(SettingsSection):
     """Bounds and manners of one HTTP exchange."""
 
-    max_bytes: int = setting(10 * MiB, "size limit of a document", "bytes")
-    max_hops: int = setting(30, "redirects that are followed")
+    max_bytes: int = setting(10 * MiB, "maximum size of a document", "bytes")
+    max_hops: int = setting(30, "maximum number of redirects to follow")
     connect: float = setting(10.0, "time limit for a connection", "seconds")
-    first_byte: float = setting(30.0, "time limit for the first byte of an answer", "seconds")
+    first_byte: float = setting(30.0, "time limit for the first byte of a response", "seconds")
     total: float = setting(120.0, "time limit for a whole fetch", "seconds")
-    slow: float = setting(20.0, "time after which a body slower than 256 bytes a second is given up", "seconds")
+    slow: float = setting(20.0, "time after which a body slower than 256 bytes per second is abandoned", "seconds")
     retries: int = setting(2, "retries after a temporary failure")
     retry_wait: float = setting(1.0, "pause before the first retry, doubled for each later one", "seconds")
-    retry_after: float = setting(30.0, "longest Retry-After to wait for within one exchange", "seconds")
-    retry_status: tuple[str, ...] = setting(("502", "503", "504"), "statuses that are retried")
+    retry_after: float = setting(30.0, "maximum Retry-After to wait for within one fetch", "seconds")
+    retry_status: tuple[str, ...] = setting(("502", "503", "504"), "HTTP statuses to retry")
     proxy: str = setting("", "proxy for all requests (http://, socks5://)")
     headers: tuple[str, ...] = setting((), "additional request headers, 'Name: value'")
-    verify_tls: bool = setting(True, "check certificates")
-    ca_file: str = setting("", "file of certificate authorities to trust; empty: the system's")
-    cookies: bool = setting(True, "keep cookies in the archive's jar")
-    chromium: str = setting("", "executable of the browser that renders pages; empty: the Chromium on the PATH")
+    verify_tls: bool = setting(True, "verify TLS certificates")
+    ca_file: str = setting("", "file with the certificate authorities to trust; empty: those of the system")
+    cookies: bool = setting(True, "keep cookies in the archive's cookie jar")
+    chromium: str = setting("", "executable of the browser that renders pages; empty: Chromium from the PATH")
     private: Literal["cli", "always", "never"] = setting(
-        "cli", "private and loopback addresses: for the command line only, always, or never"
+        "cli", "where private and loopback addresses are allowed: on the command line only, always, or never"
     )
 
 
@@ -114,37 +122,43 @@ class CaptureSettings(SettingsSection):
     """Whole pages: what of a page is taken, and how a browser looks at it."""
 
     take: tuple[str, ...] = setting(
-        ("images", "styles", "fonts", "scripts", "media", "data", "frames"), "resources of a page that are fetched"
+        ("images", "styles", "fonts", "scripts", "media", "data", "frames"), ("kinds of resources of a page to fetch")
     )
-    resources: int = setting(300, "maximum number of resources of one page; further requests are refused")
-    bytes: int = setting(64 * MiB, "maximum size of all resources of one page", "bytes")
-    media_bytes: int = setting(8 * MiB, "size limit of one picture, sound or film", "bytes")
-    load: float = setting(30.0, "longest wait for a page to load in a browser", "seconds")
-    quiet: float = setting(5.0, "longest wait for a page in a browser to become quiet", "seconds")
-    scroll: bool = setting(True, "scroll through a page in a browser, so that lazy parts load")
-    viewport: str = setting("1280x800", "size of a page in a browser, in pixels")
-    language: str = setting("", "language that a browser asks for, such as cs-CZ; empty: as any other request")
+    resources: int = setting(300, "maximum number of resources per page; further requests are refused")
+    bytes: int = setting(64 * MiB, "maximum total size of the resources of a page", "bytes")
+    media_bytes: int = setting(8 * MiB, "maximum size of an image, audio or video file", "bytes")
+    load: float = setting(30.0, "maximum time to wait for a page to load in a browser", "seconds")
+    quiet: float = setting(5.0, "maximum time to wait for a page in a browser to become idle", "seconds")
+    scroll: bool = setting(True, "scroll through a page in a browser, so that lazy-loaded parts are captured")
+    viewport: str = setting("1280x800", "size of the browser viewport, in pixels")
+    language: str = setting("", "language that a browser requests, such as cs-CZ; empty: as in other requests")
     screenshot: Literal["png", "webp", "none"] = setting("png", "format of the screenshot of a page")
-    screenshot_height: int = setting(4000, "maximum height of a screenshot in pixels of the page; the rest is cut off")
-    screenshot_scale: float = setting(0.75, "scale of a screenshot; 1 is that of the page and costs twice as much")
+    screenshot_height: int = setting(4000, "maximum height of a screenshot in page pixels; the rest is cut off")
+    screenshot_scale: float = setting(
+        0.75, ("scale of a screenshot; 1 is the scale of the page and costs twice as much")
+    )
     text: bool = setting(True, "keep the text of a page as a browser shows it")
-    pages: int = setting(4, "pages that a browser has open at the same time")
-    reuse: float = setting(600.0, "time in which a crawl uses a resource again without asking for it", "seconds")
+    pages: int = setting(4, "maximum number of pages open in a browser at the same time")
+    reuse: float = setting(600.0, "time for which a crawl reuses a resource without requesting it again", "seconds")
 
 
 class MonitorSettings(SettingsSection):
     """Checks for people."""
 
-    min_interval: float = setting(10.0, "checks of one URL within this time are answered from the record", "seconds")
-    every: float = setting(3600.0, "interval of a watch that names none", "seconds")
-    concurrency: int = setting(16, "checks in flight at once")
+    min_interval: float = setting(
+        10.0, "repeated checks of a URL within this time are answered from the record", "seconds"
+    )
+    every: float = setting(3600.0, "default interval of watches", "seconds")
+    concurrency: int = setting(16, "maximum number of concurrent checks")
     delay: float = setting(
         0.0, "minimum time between two checks of one host; during a crawl, crawl.delay applies", "seconds"
     )
-    title: str = setting("$kind: $url", "title of a notification; names are those of its message")
+    title: str = setting(
+        "$kind: $url", ("template for the title of a notification, with the same variables as its text")
+    )
     message: str = setting(
         "$sentence\n\n$difference",
-        "text of a notification: $sentence $difference $url $kind $time $tag $version $comparison",
+        "template for the text of a notification: $sentence $difference $url $kind $time $tag $version $comparison",
     )
 
 
@@ -152,44 +166,50 @@ class ChangeSettings(SettingsSection):
     """What counts as a change."""
 
     count: Literal["meaningful", "bytes", "paragraphs-50"] = setting(
-        "meaningful", "which change alerts, feeds and schedules learn from"
+        "meaningful", "which changes count for alerts, feeds and schedules"
     )
     threshold: float = setting(0.95, "likeness from which two versions count as the same")
-    known: float = setting(0.9, "paragraphs-50: share of known long paragraphs from which a version is no change")
+    known: float = setting(
+        0.9, ("paragraphs-50: share of already known long paragraphs from which a version does not count as a change")
+    )
 
 
 class CrawlSettings(SettingsSection):
     """How a crawl chooses and how it behaves."""
 
     user_agent: str = setting("Letopis/0.1", "product name in the User-Agent and for robots.txt")
-    contact: str = setting("", "contact address or page in the User-Agent")
+    contact: str = setting("", "contact address or page named in the User-Agent")
     delay: float = setting(1.0, "minimum time between two fetches from one host and from one address", "seconds")
     delay_factor: float = setting(0.0, "also pause for this multiple of the last fetch's duration, 0 for none")
     order: Literal["breadth", "rank"] = setting(
         "breadth",
-        "which new page of a host is fetched first: the one nearest to a seed, or the one that more links lead to",
+        "which new page of a host is fetched first: the one closest to a seed, or the one that more links lead to",
     )
     new_share: float = setting(0.5, "share of fetches reserved for new URLs while any are ready")
-    max_per_host: int = setting(0, "maximum number of pages of one host, 0 for no limit")
+    max_per_host: int = setting(0, "maximum number of pages per host, 0 for no limit")
     max_depth: int = setting(0, "maximum number of links from a seed, 0 for no limit")
-    concurrency: int = setting(64, "exchanges in flight at once")
-    bandwidth: int = setting(0, "maximum bandwidth in bytes a second, 0 for no limit", "bytes")
+    concurrency: int = setting(64, "maximum number of concurrent requests")
+    bandwidth: int = setting(0, "maximum bandwidth in bytes per second, 0 for no limit", "bytes")
     robots: bool = setting(True, "obey robots.txt")
-    commit_every: float = setting(1.0, "time between durable commits, twice that for few pages of a fleet", "seconds")
-    schedule_if: str = setting("", "a found URL is planned unless this is false, such as depth < 5")
-    fetch_if: str = setting("", "a planned URL is fetched unless this is false")
-    follow_if: str = setting("", "links of a page are followed unless this is false, such as lang == 'cs'")
-    store_if: str = setting("", "the content of a page is kept unless this is false, such as bytes < 1mb")
-    revisit_if: str = setting("", "a page is visited again unless this is false")
-    keywords: tuple[str, ...] = setting((), "words that a focused crawl is about; pages without them lead nowhere")
-    languages: tuple[str, ...] = setting((), "languages that a focused crawl wants")
+    commit_every: float = setting(
+        1.0, ("time between durable commits; an agent of a fleet with few pages waits twice as long"), "seconds"
+    )
+    schedule_if: str = setting("", "condition for planning a discovered URL, such as depth < 5")
+    fetch_if: str = setting("", "condition for fetching a planned URL")
+    follow_if: str = setting("", "condition for following the links of a page, such as lang == 'cs'")
+    store_if: str = setting("", "condition for storing the content of a page, such as bytes < 1mb")
+    revisit_if: str = setting("", "condition for visiting a page again")
+    keywords: tuple[str, ...] = setting(
+        (), ("words that a focused crawl looks for; links of pages without them are not followed")
+    )
+    languages: tuple[str, ...] = setting((), "languages of pages that a focused crawl looks for")
     max_hosts: int = setting(0, "maximum number of hosts of a crawl, 0 for no limit")
     map: bool = setting(
         True, "keep the links of fetched pages for the index, so that maps need not read the pages again"
     )
-    sitemaps: bool = setting(False, "plan what the sitemaps of a host list")
-    lease: float = setting(60.0, "time without a heartbeat after which an agent's hosts go to others", "seconds")
-    trap_depth: int = setting(16, "path segments beyond which an address counts as a trap")
+    sitemaps: bool = setting(False, "plan the URLs that the sitemaps of a host list")
+    lease: float = setting(60.0, "time without a heartbeat after which an agent's hosts go to other agents", "seconds")
+    trap_depth: int = setting(16, "number of path segments beyond which an address counts as a trap")
     trap_pages: int = setting(2000, "maximum number of pages of one path pattern that differ only in numbers")
 
 
@@ -197,26 +217,42 @@ class ScheduleSettings(SettingsSection):
     """When pages are visited again."""
 
     policy: Literal["uniform", "adaptive", "optimal"] = setting("adaptive", "how the next visit is chosen")
-    interval: float = setting(5 * DAY, "first and uniform interval", "seconds")
+    interval: float = setting(
+        5 * DAY, "interval of the uniform policy, and the first interval of the others", "seconds"
+    )
     min: float = setting(0.5 * DAY, "shortest interval", "seconds")
     max: float = setting(365 * DAY, "longest interval", "seconds")
-    increase: float = setting(0.2, "growth of the interval after an unchanged visit")
-    decrease: float = setting(0.2, "decrease of the interval after a changed visit")
-    budget: float = setting(0.0, "visits a second for the optimal policy, 0: as many as uniform would make")
+    increase: float = setting(0.2, "relative increase of the interval after a visit that found no change")
+    decrease: float = setting(0.2, "relative decrease of the interval after a visit that found a change")
+    budget: float = setting(
+        0.0, ("visits per second for the optimal policy, 0: as many as the uniform policy would make")
+    )
     objective: Literal["freshness", "age", "captured"] = setting("freshness", "what the optimal policy maximises")
-    alpha: float = setting(-1.0, "exponent of the change rate in weights: 0 freshness .. 1 captured, -1 by objective")
-    exploration: float = setting(0.03, "part of an even share of visits that the optimal policy gives to every page")
-    memory: float = setting(200.0, "changes that the estimate of a page's change rate remembers")
+    alpha: float = setting(
+        -1.0,
+        (
+            "exponent of the change rate in weights: from 0 (freshness) to 1 (captured "
+            "changes); -1: as the objective requires"
+        ),
+    )
+    exploration: float = setting(
+        0.03, ("fraction of an even share of visits that the optimal policy reserves for every page")
+    )
+    memory: float = setting(200.0, "number of changes that the estimate of a page's change rate covers")
 
 
 class SearchSettings(SettingsSection):
     """Words and search."""
 
     enabled: bool = setting(True, "keep the full-text index")
-    languages: tuple[str, ...] = setting(("en", "cs", "sk", "de", "ru", "pl"), "languages whose word forms are joined")
-    learn: bool = setting(False, "count which answers people choose: they move up, and are visited again sooner")
+    languages: tuple[str, ...] = setting(
+        ("en", "cs", "sk", "de", "ru", "pl"), ("languages in which a search finds all forms of a word")
+    )
+    learn: bool = setting(
+        False, ("count which search results people open, to rank them higher and revisit them sooner")
+    )
     affixes: tuple[str, ...] = setting(
-        (), "hunspell affix files for base forms, as 'cs=/path/cs_CZ.aff'; .dic beside it"
+        (), "hunspell affix files for base forms, such as 'cs=/path/cs_CZ.aff', with the .dic file beside it"
     )
 
 
@@ -227,47 +263,52 @@ class ServeSettings(SettingsSection):
     port: int = setting(8080, "port to listen on, 0 picks a free one")
     address: str = setting(
         "",
-        "where people open the web interface, such as https://archive.example.org, for links in notifications; "
-        "empty: http://, host and port",
+        (
+            "public address of the web interface, such as https://archive.example.org, for links in "
+            "notifications; empty: http://, host and port"
+        ),
     )
-    public: bool = setting(True, "reading needs no account")
+    public: bool = setting(True, "allow reading without an account")
     two_factor: Literal["optional", "owners", "everybody"] = setting(
-        "optional", "who must sign in with a code of an app too; optional: whoever switched that on"
+        "optional", "who must also sign in with a code from an app; optional: those who switched it on"
     )
-    work: bool = setting(True, "run watches, crawls and runs beside the web interface; false: only answer requests")
+    work: bool = setting(True, "also run watches, crawls and jobs; false: only answer requests")
     hosts: tuple[str, ...] = setting(
-        (), "accepted host names, beside addresses, localhost and the machine's own name; * for any"
+        (), "accepted host names, besides IP addresses, localhost and the machine's own name; * for any"
     )
     cors: tuple[str, ...] = setting(
-        (), "origins whose pages may read archived content, such as https://example.org; * for any"
+        (), "origins whose pages may read archived content (CORS), such as https://example.org; * for any"
     )
     trusted_proxies: tuple[str, ...] = setting((), "addresses whose X-Forwarded-* headers are trusted")
     replay_origin: str = setting(
         "",
-        "origin where archived pages run their scripts, such as https://replay.example.org with a wildcard under it; "
-        "empty: a port of its own, for readers on this machine; none: scripts never run",
+        (
+            "origin where archived pages run their scripts, such as https://replay.example.org with a "
+            "wildcard below it; empty: a separate port, for readers on this machine; none: scripts never "
+            "run"
+        ),
     )
     replay_port: int = setting(0, "port of the replay origin; 0: the next one, or a free one")
-    statistics: bool = setting(True, "count by day how often the archive is used; never by whom or for which words")
-    access_log: str = setting("", "file that gets a line for every request (combined log format); empty: none")
-    max_upload: int = setting(1024 * MiB, "largest file that an owner imports through HTTP, 0 for none", "bytes")
+    statistics: bool = setting(True, ("count daily usage of the archive; never who used it or what they searched for"))
+    access_log: str = setting("", "file for the access log (combined log format); empty: none")
+    max_upload: int = setting(
+        1024 * MiB, "maximum size of a file that an owner imports over HTTP, 0 to allow none", "bytes"
+    )
     checks_a_day: int = setting(
-        10_000, "maximum number of checks of one user through HTTP in a day, 0 for no limit; owners have none"
+        10_000, "maximum number of checks per user per day over HTTP, 0 for no limit; owners have none"
     )
-    watches_a_day: int = setting(
-        1000, "maximum number of watches that one user adds through HTTP in a day, 0 for no limit"
-    )
+    watches_a_day: int = setting(1000, "maximum number of watches added per user per day over HTTP, 0 for no limit")
 
 
 class JobsSettings(SettingsSection):
     """The queue of questions, and what one of them may use up."""
 
-    workers: int = setting(4, "job packages that one daemon runs at once, each in a process of its own")
-    queued: int = setting(1000, "maximum number of waiting runs of one user")
-    run_time: float = setting(3600.0, "longest run", "seconds")
+    workers: int = setting(4, "number of job packages that a daemon runs at once, each in a process of its own")
+    queued: int = setting(1000, "maximum number of queued runs per user")
+    run_time: float = setting(3600.0, "maximum duration of a run", "seconds")
     memory: int = setting(2048 * MiB, "maximum memory of a worker, 0 for no limit", "bytes")
-    max_result: int = setting(64 * MiB, "largest result of a run", "bytes")
-    keep_for: float = setting(30 * DAY, "age after which ended runs are forgotten, 0 for never", "seconds")
+    max_result: int = setting(64 * MiB, "maximum size of the result of a run", "bytes")
+    keep_for: float = setting(30 * DAY, "age after which finished runs are deleted, 0 for never", "seconds")
     lease: float = setting(60.0, "time without a heartbeat after which a worker counts as dead", "seconds")
     refresh_min: float = setting(600.0, "shortest interval of a use-driven refresh", "seconds")
     refresh_max: float = setting(7 * DAY, "longest interval of a use-driven refresh", "seconds")
@@ -277,7 +318,7 @@ class JobsSettings(SettingsSection):
 class ClusterSettings(SettingsSection):
     """Where agents and analyses run beside this machine."""
 
-    address: str = setting("", "scheduler of a Dask cluster (tcp://...); empty: work here")
+    address: str = setting("", "scheduler of a Dask cluster (tcp://...); empty: work locally")
 
 
 SettingSource = Literal["default", "archive", "file", "environment", "command line"]

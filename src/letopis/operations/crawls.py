@@ -246,11 +246,11 @@ class VisitExplanation:
 
 
 _PLAN_STATES: dict[PlanState, str] = {
-    "known": "it is known, but no crawl plans to visit it",
-    "new": "it waits for its first visit",
-    "again": "it is visited again and again",
-    "held": "a filter, a trap, the limit of its host or a dropped site holds it back",
-    "gone": "it was not there and is given up",
+    "known": "known, but not planned by any crawl",
+    "new": "waiting for its first visit",
+    "again": "revisited regularly",
+    "held": "held back by a filter, a trap, the limit of its host, or because its site was dropped",
+    "gone": "not found and given up",
 }
 
 

@@ -242,7 +242,7 @@ def _dictionaries(settings: Settings) -> Iterator[DoctorFinding]:
         name = f"hunspell {language}"
         if language in used:
             exists = Path(used[language]).is_file()
-            yield DoctorFinding(name, exists, used[language] + (" is used" if exists else " is not there"))
+            yield DoctorFinding(name, exists, used[language] + (" is used" if exists else " is missing"))
         elif installed:
             yield DoctorFinding(name, None, f'installed, not used; add "{language}={installed[0]}" to search.affixes')
 
@@ -274,7 +274,7 @@ def _folder(folder: Path) -> DoctorFinding:
     if os.access(place, os.W_OK):
         return DoctorFinding("archive", True, f"{folder}")
     if os.access(folder / "catalogue.sqlite", os.R_OK):
-        return DoctorFinding("archive", None, f"{folder} can be read, not written")
+        return DoctorFinding("archive", None, f"{folder} is read-only")
     return DoctorFinding("archive", False, f"{place} cannot be written; choose another --archive")
 
 

@@ -48,7 +48,7 @@ _DONE = {
     "user": translatable("Account created."),
     "user-removed": translatable("Account and tokens removed."),
     "role": translatable("Role changed."),
-    "password": translatable("Password set; all sessions of the account have ended."),
+    "password": translatable("Password changed; all sessions of the account have ended."),
     "group": translatable("Group changed."),
     "invitation-revoked": translatable("Invitation revoked."),
     "two-factor-off": translatable("Two-factor sign-in is off."),
@@ -72,7 +72,7 @@ USER_COLUMNS = (
 TOKEN_COLUMNS = (
     TableColumn("name", translatable("Name"), "custom"),
     TableColumn("scope", translatable("What it may do"), "custom"),
-    TableColumn("user", translatable("For whom")),
+    TableColumn("user", translatable("User")),
     TableColumn("last_used", translatable("Last used"), "custom"),
     TableColumn("expires", translatable("Expires"), "custom"),
     TableColumn("created", translatable("Since"), "custom"),

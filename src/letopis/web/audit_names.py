@@ -20,7 +20,7 @@ AUDIT_NAMES = {
     "compacted": translatable("compacted"),
     "crawl added": translatable("crawl added"),
     "first owner": translatable("first owner"),
-    "group set": translatable("group set"),
+    "group set": translatable("group changed"),
     "imported": translatable("imported"),
     "invitation accepted": translatable("invitation accepted"),
     "invitation revoked": translatable("invitation revoked"),
@@ -31,15 +31,15 @@ AUDIT_NAMES = {
     "login": translatable("signed in"),
     "login failed": translatable("sign-in failed"),
     "logout": translatable("signed out"),
-    "password set": translatable("password set"),
+    "password set": translatable("password changed"),
     "project added to": translatable("project added to"),
     "project removed": translatable("project removed"),
-    "role set": translatable("role set"),
+    "role set": translatable("role changed"),
     "run started": translatable("run started"),
     "saved search changed": translatable("saved search changed"),
     "saved search removed": translatable("saved search removed"),
     "search saved": translatable("search saved"),
-    "second factor begun": translatable("second factor begun"),
+    "second factor begun": translatable("second factor set up"),
     "second factor off": translatable("second factor off"),
     "second factor on": translatable("second factor on"),
     "setting changed": translatable("setting changed"),
@@ -50,7 +50,7 @@ AUDIT_NAMES = {
     "user added": translatable("user added"),
     "user invited": translatable("user invited"),
     "user removed": translatable("user removed"),
-    "version put": translatable("version put"),
+    "version put": translatable("version stored"),
     "watch added": translatable("watch added"),
     "watch changed": translatable("watch changed"),
     "watch checked": translatable("watch checked"),
@@ -59,7 +59,7 @@ AUDIT_NAMES = {
     "watch removed": translatable("watch removed"),
     "watch resumed": translatable("watch resumed"),
     "watch snoozed": translatable("watch snoozed"),
-    "watch tag forgotten": translatable("watch tag forgotten"),
+    "watch tag forgotten": translatable("watch tag removed"),
     "watch tagged": translatable("watch tagged"),
     "words locked": translatable("words locked"),
     "words released": translatable("words released"),
@@ -113,7 +113,7 @@ def _run_name(context: Context, number: int) -> str:
     return called_run(JobQueue(context.archive).show(number, requester_of(context)).name)
 
 
-_SAID_HERE = translatable("{thing}, no longer there")
+_SAID_HERE = translatable("{thing}, removed")
 _RUN = ("/jobs/", translatable("run {number}"), _run_name)
 _NUMBERED: dict[str, tuple[str, str, Callable[[Context, int], str]]] = {
     "watch ": ("/watches/", translatable("watch {number}"), _watch_name),

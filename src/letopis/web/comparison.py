@@ -223,7 +223,7 @@ router = APIRouter(route_class=PageRoute)
 COMPARE_VIEWS = {
     "words": translatable("Words"),
     "sides": translatable("Side by side"),
-    "visual": translatable("As it looks"),
+    "visual": translatable("Rendered"),
     "pictures": translatable("Pictures"),
     "links": translatable("Links"),
     "raw": translatable("Source"),

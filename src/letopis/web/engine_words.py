@@ -19,23 +19,23 @@ _SENTENCES = [
         (r"is unavailable now: (?P<why>.*)", translatable("is unavailable now: {why}")),
         (
             r"is unavailable (?P<times>\d+) times in a row: (?P<why>.*)",
-            translatable("is unavailable {times} times in a row: {why}"),
+            translatable("has been unavailable {times} times in a row: {why}"),
         ),
         (
             r"is available again after (?P<times>\d+) failed checks",
-            translatable("is available again, failed checks before: {times}"),
+            translatable("is available again (failed checks: {times})"),
         ),
         (
             r"answers with status (?P<now>\d+), before it was (?P<before>\d+)",
-            translatable("answers with status {now}, before it was {before}"),
+            translatable("now answers with status {now}, previously {before}"),
         ),
         (
             r"now leads to (?P<now>\S*), before to (?P<before>\S*)",
-            translatable("now leads to {now}, before to {before}"),
+            translatable("now redirects to {now}, previously to {before}"),
         ),
         (
             r"has changed; it is too large to be stored, its header says: (?P<why>.*)",
-            translatable("has changed; it is too large to be stored, its header says: {why}"),
+            translatable("has changed, but is too large to be stored; its header: {why}"),
         ),
         (
             r"has changed: (?P<came>\d+) lines? added, (?P<gone>\d+) removed(?P<rest>.*)",
@@ -57,11 +57,11 @@ def alert_words(sentence: str) -> str:
 
 REWORDED = {
     "cancelled while it ran; what it had recorded is kept": translatable(
-        "It was cancelled while it ran; what it had recorded is kept."
+        "It was cancelled while running; what it had recorded is kept."
     ),
     "there is no job {number}; see the list of jobs": translatable("There is no run {number}."),
     "there is no job '{number}'; see the list of runs": translatable("There is no run {number}."),
-    "job {number} is gone; submit it again": translatable("Run {number} is gone; start it again."),
+    "job {number} is gone; submit it again": translatable("Run {number} no longer exists; start it again."),
     "job {number} has written no file '{name}'; see the list of its files": translatable(
         "Run {number} has written no file {name}."
     ),
@@ -80,13 +80,13 @@ REWORDED = {
         "Run {number} was started again meanwhile; stop it first."
     ),
     "'{name}' has {most} jobs in the queue; wait, or cancel some (jobs.queued)": translatable(
-        "{most} runs of {name} are waiting already, and no more may; let some end, or stop some."
+        "{name} has {most} queued runs, which is the maximum; wait for some to end, or stop some."
     ),
-    "unknown action '{what}' for a run; its page shows the actions": translatable("A run has no such button."),
+    "unknown action '{what}' for a run; its page shows the actions": translatable("Runs have no such action."),
     "a run of the kind '{kind}' needs a site; give a host or an address": translatable(
-        "Name a site: its host or any address on it."
+        "Enter a site: its host or any address on it."
     ),
-    "the job was stopped; what it had recorded stays": translatable("It was stopped; what it had recorded stays."),
+    "the job was stopped; what it had recorded stays": translatable("It was stopped; what it had recorded is kept."),
     "there is no watch {number}; see the list of watches": translatable("There is no watch {number}."),
     "the watch {number} of {url} belongs to '{owner}'; make one of your own under a name": translatable(
         "This watch belongs to {owner}; watch the page yourself to have one of your own."
@@ -95,17 +95,17 @@ REWORDED = {
         "This watch belongs to the owners of the archive; watch the page yourself to have one of your own."
     ),
     "{url} has a watch named '{name}' already; choose another name": translatable(
-        "This page has a watch named {name} already; choose another name."
+        "This page already has a watch named {name}; choose another name."
     ),
-    "choose at least one watch first": translatable("Choose at least one watch first."),
+    "choose at least one watch first": translatable("Select at least one watch first."),
     "these watches have no notification target; add one with 'letopis watch edit ID --notify TARGET'": translatable(
-        "They notify nobody: write an address under Notify, and save."
+        "They have no notification target: add one under Notify, and save."
     ),
     "it has no notification target; add one with 'letopis saved edit ID --notify TARGET'": translatable(
-        "It notifies nobody: write an address under Notify, and save."
+        "It has no notification target: add one under Notify, and save."
     ),
     "only owners may watch private addresses; ask an owner": translatable(
-        "Only owners let a watch look into a private network; ask one of them."
+        "Only owners can allow a watch on a private network; ask one of them."
     ),
     "there is no saved search {number}; the list of saved searches shows all": translatable(
         "There is no saved search {number}."
@@ -114,27 +114,27 @@ REWORDED = {
         "This search was saved by {owner}. Save one of your own."
     ),
     "a search is saved as '{name}' already; choose another name, or change that one": translatable(
-        "A search is saved as {name} already; choose another name, or change that one."
+        "A saved search named {name} already exists; choose another name, or edit that one."
     ),
     "name is empty: a name of your own for it": translatable("Give it a name."),
     "there is no project '{name}'; see the list of projects": translatable("There is no project {name}."),
     "there is no user '{name}'; see the list of users": translatable("There is no account {name}."),
     "there is already a user '{name}'; choose another name": translatable(
-        "There is an account {name} already; choose another name."
+        "An account named {name} already exists; choose another name."
     ),
     "there is already a token '{name}'; revoke it or choose another name": translatable(
-        "There is a token {name} already; revoke it, or choose another name."
+        "A token named {name} already exists; revoke it, or choose another name."
     ),
     "'{name}' is not a name; use 1 to 64 letters, digits and . @ + - _": translatable(
         "A name has 1 to 64 letters, digits and . @ + - _"
     ),
     "'{name}' is the only owner; make another one first": translatable(
-        "{name} is the only owner; make another one first."
+        "{name} is the only owner; add another one first."
     ),
     "a password has {least} to {most} characters": translatable("A password has {least} to {most} characters."),
-    "the old password is wrong; try again": translatable("The old password is wrong."),
+    "the old password is wrong; try again": translatable("The current password is wrong."),
     "the code is wrong; type the one that the app shows now, and compare the clocks": translatable(
-        "The code is wrong. Type the one that the app shows now, and see that both clocks are right."
+        "The code is wrong. Enter the one that the app shows now, and check that both clocks are right."
     ),
     "'{text}' is not a time; {hint}": translatable("{text} is not a time: write 2026-03-01 or 2026-03-01T12:00."),
     "'{text}' is not a timestamp; {hint}": translatable("{text} is not a time: write 2026-03-01 or 2026-03-01T12:00."),
@@ -147,11 +147,9 @@ REWORDED = {
     ),
     "choose a date such as 2026-03-01": translatable("Choose a date such as 2026-03-01."),
     "{name} must be between {least} and {most}": translatable("{name} must be between {least} and {most}."),
-    "{name} is set in the {place}; change it there": translatable(
-        "{name} is set in the {place} and not here; change it there."
-    ),
+    "{name} is set in the {place}; change it there": translatable("{name} is set in the {place}; change it there."),
     "{url} is a private address; the owner can allow them with fetch.private": translatable(
-        "{url} is an address of a private network. Owners can allow those in Settings: fetch.private."
+        "{url} is on a private network. Owners can allow private networks in Settings: fetch.private."
     ),
     "no page of {site} is in the archive; crawl it first": translatable(
         "No page of {site} is in the archive; crawl it first."
@@ -160,7 +158,7 @@ REWORDED = {
         "None of the pages could be fetched."
     ),
     "nothing was taken from {source}; give a file that holds captures, or say which kind it is": translatable(
-        "Nothing was taken from {source}: give a file that holds captures, such as WARC, WACZ or HAR."
+        "Nothing was imported from {source}: choose a file that contains captures, such as WARC, WACZ or HAR."
     ),
     "this archive is a clone of {origin} and takes in only what a pull brings": translatable(
         "This archive is a clone of {origin} and records nothing of its own."
@@ -179,11 +177,11 @@ HEALTH = {
     "nobody else on this machine can read its secrets": translatable(
         "Nobody else on this machine can read its secrets."
     ),
-    "{folder} can be read, not written": translatable("{folder} can be read, not written"),
+    "{folder} is read-only": translatable("{folder} is read-only"),
     "{place} cannot be written; choose another --archive": translatable("{place} cannot be written to"),
     "{curl}, without https": translatable("{curl}, without https"),
     "{file} is used": translatable("{file} is used"),
-    "{file} is not there": translatable("{file} is not there"),
+    "{file} is missing": translatable("{file} is missing"),
     'installed, not used; add "{affix}" to search.affixes': translatable(
         "Installed and not used: add {affix} to search.affixes."
     ),

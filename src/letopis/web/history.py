@@ -36,11 +36,11 @@ from letopis.web.timebar import chosen_moment, time_bar
 router = APIRouter(route_class=PageRoute)
 
 PLAN_STATES = (
-    translatable("it is known, but no crawl plans to visit it"),
-    translatable("it waits for its first visit"),
-    translatable("it is visited again and again"),
-    translatable("a filter, a trap, the limit of its host or a dropped site holds it back"),
-    translatable("it was not there and is given up"),
+    translatable("known, but not planned by any crawl"),
+    translatable("waiting for its first visit"),
+    translatable("revisited regularly"),
+    translatable("held back by a filter, a trap, the limit of its host, or because its site was dropped"),
+    translatable("not found and given up"),
 )
 """What `explain_visit` says of a page, for the translations."""
 _SAVED_NOW = "saved.now"
@@ -62,7 +62,7 @@ CHECK_COLUMNS = (
     TableColumn("verdict", translatable("Outcome"), "custom"),
     TableColumn("status", translatable("Status"), "custom"),
     TableColumn("version", translatable("Version"), "custom", aside=True),
-    TableColumn("remarks", translatable("Remarks"), aside=True),
+    TableColumn("remarks", translatable("Notes"), aside=True),
 )
 LINK_COLUMNS = (
     TableColumn("target", translatable("Leads to"), "custom"),

@@ -212,7 +212,7 @@ storage_router = APIRouter(route_class=PageRoute)
 _PARTS = {
     translatable("packs"): translatable("Contents of all versions"),
     translatable("catalogue"): translatable("Facts: every check, version, header"),
-    translatable("index"): translatable("Links and words; can be deleted and is built again"),
+    translatable("index"): translatable("Links and words; can be deleted, and is rebuilt"),
 }
 
 _KIND_NAMES = {
@@ -256,7 +256,7 @@ def _health(context: Context) -> list[DoctorFinding]:
 
 
 settings_router = APIRouter(route_class=PageRoute)
-_DONE = {"changed": translatable("Changed. It holds from the next start of the service.")}
+_DONE = {"changed": translatable("Changed. It takes effect when the service is restarted.")}
 _LONG_TEXTS = ("monitor.message",)
 _SECTION_NAMES = {
     "archive": translatable("Archive"),
@@ -367,9 +367,9 @@ def _readable_value(text: str, unit: str, name: str) -> str:
 _USE_COLUMNS = (
     TableColumn("day", translatable("Day")),
     TableColumn("searches", translatable("Searches"), "number"),
-    TableColumn("unanswered", translatable("Found nothing"), "number"),
+    TableColumn("unanswered", translatable("Without results"), "number"),
     TableColumn("clicks", translatable("Results opened"), "number"),
-    TableColumn("pages", translatable("Pages shown"), "number"),
+    TableColumn("pages", translatable("Page views"), "number"),
     TableColumn("replays", translatable("Replays"), "number"),
     TableColumn("requests", translatable("Requests to the API"), "number"),
     TableColumn("jobs", translatable("Runs"), "number"),

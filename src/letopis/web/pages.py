@@ -175,13 +175,13 @@ OUTCOME_NAMES = {
 FAILURE_NAMES = {
     "dns": translatable("no such host"),
     "connect": translatable("no connection"),
-    "tls": translatable("certificate refused"),
+    "tls": translatable("invalid certificate"),
     "timeout": translatable("no answer in time"),
-    "reset": translatable("connection cut"),
+    "reset": translatable("connection closed"),
     "too-large": translatable("too large"),
-    "redirect-loop": translatable("redirect in a circle"),
+    "redirect-loop": translatable("redirect loop"),
     "too-many-hops": translatable("too many redirects"),
-    "bad-redirect": translatable("redirect to no address"),
+    "bad-redirect": translatable("redirect without an address"),
     "robots": translatable("robots.txt forbids it"),
     "forbidden-address": translatable("private address"),
 }
@@ -213,11 +213,11 @@ PAGE_HEADERS = {
 _MOST_BESIDE = 10_000
 """Addresses of a site up to which somebody who found nothing there waits for their number."""
 _TITLES = {
-    400: translatable("That does not work"),
+    400: translatable("Invalid request"),
     403: translatable("Not allowed"),
     404: translatable("Not in this archive"),
     413: translatable("Too large"),
-    429: translatable("Too many tries"),
+    429: translatable("Too many attempts"),
 }
 
 _LISTS = {

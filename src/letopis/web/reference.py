@@ -45,9 +45,9 @@ _KINDS = {
     "file": translatable("the body of the request"),
 }
 _NEEDS = {
-    READ: translatable("Reading: needs no account where the archive is public."),
-    WRITE: translatable("Needs an account with the role user."),
-    OWN: translatable("Needs an owner."),
+    READ: translatable("Reading: no account needed if the archive is public."),
+    WRITE: translatable("Requires an account with the role user."),
+    OWN: translatable("Requires an owner."),
 }
 _EXAMPLES = {"url": "https://example.org/", "site": "example.org", "q": "garden", "name": "anna", "word": "garden"}
 """Values that say more than any text would."""

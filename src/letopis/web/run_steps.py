@@ -31,17 +31,17 @@ from letopis.web.tables import TableColumn, TableView, make_table
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-_CRAWL_FIGURES = translatable("{fetched} looked at, {waiting} waiting")
-_NOT_KNOWN = translatable("{fetched} looked at, how many there are is not known yet")
-_ALL_FETCHED = translatable("{fetched} looked at")
-_HOST_RESTS = translatable("the next request to {host} is in {span}")
-_HOST_BUSY = translatable("{host} answered with {status} and is asked again in {span}")
+_CRAWL_FIGURES = translatable("{fetched} fetched, {waiting} waiting")
+_NOT_KNOWN = translatable("{fetched} fetched, total not known yet")
+_ALL_FETCHED = translatable("{fetched} fetched")
+_HOST_RESTS = translatable("next request to {host} in {span}")
+_HOST_BUSY = translatable("{host} answered with {status}; next request in {span}")
 _CRAWLED = re.compile(r"(\d+) fetched(?:, (\d+) waiting(?:, (\S+) again at (\S+) \((\d+|pause)\))?)?")
 _STEP_NAMES = {
     "download": translatable("download"),
     "crawler": translatable("indexing"),
-    "export": translatable("making the file"),
-    "import": translatable("taking the file in"),
+    "export": translatable("creating the file"),
+    "import": translatable("importing the file"),
     "verify": translatable("verifying"),
     "compact": translatable("compacting"),
     "broken": translatable("checking links"),
@@ -86,7 +86,7 @@ def _figures(figures: str, job: Job) -> str:
 _TITLES = {
     "crawl": translatable("Crawl of {what}"),
     "audit": translatable("Audit of {what}"),
-    "broken": translatable("Check of the links of {what}"),
+    "broken": translatable("Link check of {what}"),
     "export": translatable("Download of {what}"),
     "import": translatable("Import of {what}"),
     "map": translatable("Map of {what}"),
@@ -156,7 +156,7 @@ def asked_words(query: bytes) -> list[str]:
 _DEPTH, _LIMIT = translatable("depth {depth}"), translatable("page limit {limit}")
 _DELAY = translatable("{span} between requests")
 _REQUISITES = translatable("with images, styles and scripts")
-_BROWSER = translatable("as a browser shows pages")
+_BROWSER = translatable("rendered in a browser")
 
 
 class RunFigure(NamedTuple):
@@ -214,29 +214,29 @@ _HEADINGS = {
 """What people call the results of steps; one that is not named here has its own name."""
 _NOTHING = {
     "broken": translatable("No broken link was found."),
-    "mapdiff": translatable("Nothing changed in that time."),
-    "verify": translatable("No problem was found: every byte and every reference is as it should be."),
+    "mapdiff": translatable("Nothing changed in that period."),
+    "verify": translatable("No problems found: every byte and every reference is intact."),
 }
 _COUNTED = ("broken", "check", "duplicates", "links", "mapdiff", "report", "verify")
 """Steps whose rows are what they were asked for, so that their number is a figure."""
 _FIGURES: dict[str, tuple[str, str]] = {
     "pages": (translatable("Pages"), "number"),
-    "indexable": (translatable("Search engines may list"), "number"),
-    "fetched": (translatable("Looked at"), "number"),
+    "indexable": (translatable("Open to search engines"), "number"),
+    "fetched": (translatable("Fetched"), "number"),
     "links": (translatable("Links"), "number"),
     "bytes": (translatable("Size"), "size"),
     "records": (translatable("Records"), "number"),
     "captures": (translatable("Captures"), "number"),
-    "taken": (translatable("Taken in"), "number"),
+    "taken": (translatable("Imported"), "number"),
     "checks": (translatable("Checks"), "number"),
     "versions": (translatable("Versions"), "number"),
-    "same": (translatable("Known already"), "number"),
-    "refused": (translatable("Not taken"), "number"),
-    "queued": (translatable("Put into the queue"), "number"),
+    "same": (translatable("Already known"), "number"),
+    "refused": (translatable("Rejected"), "number"),
+    "queued": (translatable("Queued"), "number"),
     "watches": (translatable("Watches"), "number"),
     "files": (translatable("Files"), "number"),
-    "documents": (translatable("Compressed again"), "number"),
-    "dropped_versions": (translatable("Versions left out"), "number"),
+    "documents": (translatable("Recompressed"), "number"),
+    "dropped_versions": (translatable("Versions dropped"), "number"),
     "bytes_before": (translatable("Before"), "size"),
     "bytes_after": (translatable("Afterwards"), "size"),
     "total": (translatable("Pages found"), "number"),
@@ -253,10 +253,10 @@ FIELD_NAMES = {
     "description": translatable("Description"), "rank": translatable("Rank"), "heading": translatable("Main heading"),
     "headings": translatable("Main headings"), "canonical": translatable("Canonical address"),
     "alternates": translatable("Languages"), "without_alt": translatable("Images without alt text"),
-    "insecure": translatable("Parts without https"), "robots": translatable("Robots"), "words": translatable("Words"),
-    "line": translatable("Line to change"), "column": translatable("Column"),
-    "last_good": translatable("Last good version"), "final": translatable("Ends at"),
-    "final_url": translatable("Ends at"), "event": translatable("What"), "to": translatable("Moved to"),
+    "insecure": translatable("Resources without HTTPS"), "robots": translatable("Robots"),
+    "words": translatable("Words"), "line": translatable("Line to change"), "column": translatable("Column"),
+    "last_good": translatable("Last good version"), "final": translatable("Final address"),
+    "final_url": translatable("Final address"), "event": translatable("What"), "to": translatable("Moved to"),
     "before": translatable("Before"), "links": translatable("Linked from"), "parent": translatable("Below"),
     "removed": translatable("Removed"), "added": translatable("Added"), "verdict": translatable("Outcome"),
     "outcome": translatable("Outcome"), "version": translatable("Version"), "finding": translatable("Finding"),

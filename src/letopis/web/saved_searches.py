@@ -42,7 +42,7 @@ SAVED_COLUMNS = (
     TableColumn("asked", translatable("Query")),
     TableColumn("results", translatable("Results so far"), "number"),
     TableColumn("newest", translatable("Newest result"), "ago"),
-    TableColumn("looked", translatable("Last repeated"), "ago"),
+    TableColumn("looked", translatable("Last run"), "ago"),
     TableColumn("targets", translatable("Notified"), "number", hidden=True),
     TableColumn("owner", translatable("Owner")),
     TableColumn("error", translatable("Problem"), hidden=True),
@@ -55,7 +55,7 @@ RESULT_COLUMNS = (
 _DONE = {
     "added": translatable("Saved. New results appear here, among the alerts and in the feed."),
     "saved": translatable("Changes saved."),
-    "checked": translatable("It was repeated just now."),
+    "checked": translatable("It was run just now."),
     "tested": translatable("The test notification was delivered."),
     "removed": translatable("The saved search is removed; its alerts stay."),
 }  # fmt: skip

@@ -23,10 +23,10 @@ from letopis.web.languages import translatable
 from letopis.web.tables import TableColumn
 
 FINDING_NAMES = {
-    "orphan": translatable("nobody links to it"),
-    "unreachable": translatable("no way from the home page"),
+    "orphan": translatable("no links to it"),
+    "unreachable": translatable("not reachable from the home page"),
     "chain": translatable("long redirect"),
-    "loop": translatable("redirect in a circle"),
+    "loop": translatable("redirect loop"),
     "duplicate-title": translatable("same title"),
     "duplicate-content": translatable("same content"),
 }
@@ -36,23 +36,23 @@ ISSUE_NAMES = {
     "nofollow": translatable("its links are not followed (nofollow)"),
     "title-missing": translatable("title missing"),
     "title-long": translatable("title too long"),
-    "title-duplicate": translatable("title of several pages"),
+    "title-duplicate": translatable("duplicate title"),
     "description-missing": translatable("description missing"),
     "description-long": translatable("description too long"),
-    "description-duplicate": translatable("description of several pages"),
+    "description-duplicate": translatable("duplicate description"),
     "heading-missing": translatable("main heading missing"),
     "headings-several": translatable("several main headings"),
     "canonical-missing": translatable("canonical address missing"),
-    "canonical-elsewhere": translatable("canonical address is another"),
-    "hreflang-not-mutual": translatable("hreflang not answered"),
+    "canonical-elsewhere": translatable("canonical address differs"),
+    "hreflang-not-mutual": translatable("hreflang without return link"),
     "image-without-alt": translatable("image without alt text"),
-    "mixed-content": translatable("loads parts without https"),
+    "mixed-content": translatable("loads resources without HTTPS"),
     "large": translatable("very large"),
     "deep": translatable("many clicks away"),
-    "orphan": translatable("nobody links to it"),
-    "unreachable": translatable("no way from the home page"),
+    "orphan": translatable("no links to it"),
+    "unreachable": translatable("not reachable from the home page"),
     "redirect-chain": translatable("long redirect"),
-    "redirect-loop": translatable("redirect in a circle"),
+    "redirect-loop": translatable("redirect loop"),
     "content-duplicate": translatable("same content"),
 }
 AUDIT_COLUMNS = (
@@ -71,7 +71,7 @@ AUDIT_COLUMNS = (
     TableColumn("bytes", translatable("Size"), "size", aside=True),
     TableColumn("images", translatable("Images"), "number", hidden=True),
     TableColumn("without_alt", translatable("Images without alt text"), "number", hidden=True),
-    TableColumn("insecure", translatable("Parts without https"), "number", hidden=True),
+    TableColumn("insecure", translatable("Resources without HTTPS"), "number", hidden=True),
 )
 BROKEN_COLUMNS = (
     TableColumn("target", translatable("Leads to"), "page"),
@@ -81,7 +81,7 @@ BROKEN_COLUMNS = (
     TableColumn("line", translatable("Line to change"), "custom"),
     TableColumn("markup", translatable("Text of the line"), hidden=True),
     TableColumn("text", translatable("Text of the link"), hidden=True),
-    TableColumn("final", translatable("Ends at"), hidden=True),
+    TableColumn("final", translatable("Final address"), hidden=True),
     TableColumn("failure", translatable("Reason"), hidden=True),
     TableColumn("replacement", translatable("Replacement"), "custom"),
     TableColumn("last_good", translatable("Last good version"), "time", hidden=True),
@@ -144,7 +144,7 @@ EVENT_NAMES = {
     "moved": translatable("moved"),
     "renamed": translatable("renamed"),
     "broken": translatable("broken"),
-    "mended": translatable("mended"),
+    "mended": translatable("fixed"),
     "changed": translatable("changed"),
 }
 

@@ -28,14 +28,14 @@ SUBJECTS = {
     "page": translatable("the whole page"),
     "part": translatable("a part of it"),
     "price": translatable("its price"),
-    "stock": translatable("whether it is in stock"),
+    "stock": translatable("its stock status"),
 }
 """What of a page is watched; a part, a price or a stock may be looked for in what a CSS selector chooses."""
 CONDITION_NAMES = {
     "contains": translatable("the change contains this text"),
     "adds": translatable("this text appears"),
     "removes": translatable("this text disappears"),
-    "more-than": translatable("more of the page differs, per cent"),
+    "more-than": translatable("more than this percentage of the page changed"),
     "below": translatable("the new number is below"),
     "above": translatable("the new number is above"),
 }

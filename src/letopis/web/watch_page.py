@@ -45,7 +45,7 @@ VALUE_COLUMNS = (
     TableColumn("time", translatable("Since"), "time"),
     TableColumn("text", translatable("Value"), by="value"),
     TableColumn("value", translatable("Number"), "decimal", hidden=True),
-    TableColumn("change", translatable("By how much"), "custom"),
+    TableColumn("change", translatable("Difference"), "custom"),
 )
 _CHECKS = ("added", "another", "check", "resume")
 """Actions after which the watch is checked at once."""

@@ -51,8 +51,8 @@ WATCH_COLUMNS = (
 )
 _DONE = {
     "added": translatable("Watching. The first check is running."),
-    "another": translatable("This page was watched already, and that watch stays as it was; this is one more."),
-    "kept": translatable("This page is watched already; its watch stays as it was."),
+    "another": translatable("This page was already watched; that watch was not changed, and this is another one."),
+    "kept": translatable("This page is already watched; its watch was not changed."),
     "removed": translatable("Watches removed; what they recorded stays."),
     "check": translatable("These watches are due now; they are checked within seconds."),
     "pause": translatable("Watches paused."),
@@ -61,9 +61,9 @@ _DONE = {
     "read": translatable("Everything is marked as read."),
     "unread": translatable("Marked as unread."),
     "test": translatable("The test notification was delivered."),
-    "snooze": translatable("Their notifications wait; what is noticed meanwhile is sent afterwards."),
+    "snooze": translatable("Their notifications are held back, and sent afterwards."),
     "saved": translatable("Watch saved."),
-    "cloned": translatable("This is the copy; it has a name of its own."),
+    "cloned": translatable("This is the copy; it has its own name."),
 }
 _ACTIONS: dict[str, Operation[Any, Any]] = {
     "check": operations.watch_check,
