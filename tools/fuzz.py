@@ -55,7 +55,7 @@ from letopis.fetch.headers import digest_claims, parse_header_block
 from letopis.fetch.ranges import multipart_parts, parse_content_range
 from letopis.frontier.filters import parse_crawl_filter
 from letopis.index.query_language import parse_word_query
-from letopis.look.robots_txt import RobotsFile
+from letopis.look.robots import RobotsFile
 from letopis.model.times import parse_duration, parse_time
 from letopis.monitor.watch import parse_alert_rules
 from letopis.monitor.watch_times import Cron

@@ -11,7 +11,7 @@ from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
 from letopis.errors import UnknownUrl, UsageError
-from letopis.look.robots_txt import RobotsFile
+from letopis.look.robots import RobotsFile
 from letopis.model import header
 from letopis_demo import World, WorldFact
 from letopis_demo.sites import CYCLE, KINDS, child_pages, page_at, page_path, parent_page

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory_frontier import MemoryQueue
 
 from letopis.archive import Archive
 from letopis.archive.queues import FrontierQueue
-from letopis.frontier import Frontier, MemoryQueue, NewUrl, Politeness, QueueStore, SeenUrls
+from letopis.frontier import Frontier, NewUrl, Politeness, QueueStore, SeenUrls
 from letopis.frontier.sieve import Sieve
 
 HOST = "a.test"

@@ -5,8 +5,9 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory_frontier import MemoryQueue
 
-from letopis.frontier import FetchResult, Frontier, FrontierState, MemoryQueue, NewUrl, Politeness, SeenUrls, Ticket
+from letopis.frontier import FetchResult, Frontier, FrontierState, NewUrl, Politeness, SeenUrls, Ticket
 from letopis.urls import url_key
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.look.robots_txt import MAX_LINE, RobotsFile, path_and_query
+from letopis.look.robots import MAX_LINE, RobotsFile, path_and_query
 
 HOST = "http://shop.example"
 

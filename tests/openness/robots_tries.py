@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tries import Score, compared
 
-from letopis.look.robots_txt import RobotsFile, path_and_query
+from letopis.look.robots import RobotsFile, path_and_query
 
 
 class Rules(NamedTuple):

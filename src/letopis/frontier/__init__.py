@@ -16,8 +16,8 @@ from letopis.frontier.filters import (
     poor_before,
 )
 from letopis.frontier.frontier import Frontier, SeenUrls
-from letopis.frontier.leases import HostLease, LeaseKeeper, LeaseManager, LeaseStore, MemoryLeases
-from letopis.frontier.queue import MemoryQueue, QueueStore, Ticket
+from letopis.frontier.leases import HostLease, LeaseKeeper, LeaseManager
+from letopis.frontier.queue import QueueStore, Ticket
 from letopis.frontier.traps import TrapDetector
 from letopis.frontier.workbench import NewUrlShare
 from letopis.look.politeness import Bandwidth, FetchResult, Politeness, politeness_of
@@ -35,10 +35,7 @@ __all__ = [
     "HostUpdate",
     "LeaseKeeper",
     "LeaseManager",
-    "LeaseStore",
     "LinkInterest",
-    "MemoryLeases",
-    "MemoryQueue",
     "NewUrl",
     "NewUrlShare",
     "Politeness",

@@ -94,40 +94,6 @@ class LeaseKeeper:
         self._store.release([self._held.pop(host) for host in names])
 
 
-class MemoryLeases:
-    """A `LeaseStore` in memory, for agents in one process and for tests."""
-
-    def __init__(self, hosts: Sequence[int]) -> None:
-        self._rows = {host: HostLease(host, "", 0, 0) for host in hosts}
-
-    def lease(self, owner: str, now: int, until: int, limit: int) -> list[HostLease]:
-        """See `LeaseStore.lease`."""
-        free = [row for row in self._rows.values() if row.until <= now][:limit]
-        got = [HostLease(row.host, owner, row.fence + 1, until) for row in free]
-        self._rows.update((row.host, row) for row in got)
-        return got
-
-    def renew(self, leases: Sequence[HostLease], now: int, until: int) -> list[HostLease]:
-        """See `LeaseStore.renew`."""
-        kept = [
-            lease._replace(until=until) for lease in leases if self._ours(lease) and self._rows[lease.host].until > now
-        ]
-        self._rows.update((row.host, row) for row in kept)
-        return kept
-
-    def release(self, leases: Sequence[HostLease]) -> None:
-        """See `LeaseStore.release`."""
-        self._rows.update((lease.host, lease._replace(until=0)) for lease in leases if self._ours(lease))
-
-    def accepts(self, host: int, fence: int) -> bool:
-        """Whether a record under this fence may be written."""
-        return self._rows[host].fence == fence
-
-    def _ours(self, lease: HostLease) -> bool:
-        row = self._rows[lease.host]
-        return (row.owner, row.fence) == (lease.owner, lease.fence)
-
-
 _MAX_HOSTS = 10_000
 _TICK_MILLIS = 1000
 _TICK_MILLIS_AN_AGENT = 10

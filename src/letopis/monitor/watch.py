@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import operator
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
@@ -176,6 +176,11 @@ def parse_filters(texts: Sequence[FilterText]) -> list[filters.ContentFilter]:
     return [filters.ContentFilter(filters.FilterKind(kind), expression) for kind, expression in texts]
 
 
+def _frozen(value: Any) -> Any:
+    """A value out of JSON with its lists as tuples."""
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
 @dataclass(frozen=True, slots=True)
 class WatchSpec:
     """What was asked for; whatever is None or empty is taken from the tag, then from the settings.
@@ -233,48 +238,22 @@ class WatchSpec:
 
     def to_json(self) -> str:
         """Compact; what is empty is left out."""
-        fields: dict[str, Any] = {
-            "every": self.every,
-            "cron": self.cron,
-            "jitter": self.jitter,
-            "filters": self.filters,
-            "notify": self.notify,
-            "when": ",".join(map(str, self.when)),
-            "conditions": [(str(one.kind), one.value) for one in self.conditions],
-            "origin": self.origin,
-            "browser": self.browser,
-            "notify_origin": self.notify_origin,
-            "requisites": self.requisites,
-            "steps": self.steps,
-            "zone": self.zone,
-            "hours": self.hours,
-            "quiet": self.quiet,
-            "headers": self.headers,
-            "snooze": self.snooze,
-            "owner": self.owner,
-            "summary": self.summary,
-        }
-        kept = {name: value for name, value in fields.items() if value not in (None, "", (), [])}
+        said = {one.name: getattr(self, one.name) for one in fields(self)}
+        said["when"] = ",".join(map(str, self.when))
+        said["conditions"] = [(str(one.kind), one.value) for one in self.conditions]
+        kept = {name: value for name, value in said.items() if value not in (None, "", (), [])}
         return json.dumps(kept, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> WatchSpec:
         """The inverse; fields of later releases are ignored."""
-        fields: Mapping[str, Any] = json.loads(text)
-        return cls(
-            every=fields.get("every"), cron=fields.get("cron", ""), jitter=fields.get("jitter"),
-            filters=tuple((kind, expression) for kind, expression in fields.get("filters", ())),
-            notify=tuple(fields.get("notify", ())),
-            when=parse_alert_rules(fields["when"]) if fields.get("when") else (),
-            conditions=tuple(
-                AlertCondition(AlertConditionKind(kind), value) for kind, value in fields.get("conditions", ())
-            ),
-            origin="http" if fields.get("origin") == "http" else "cli", browser=fields.get("browser"),
-            notify_origin=fields.get("notify_origin"), requisites=fields.get("requisites"),
-            steps=tuple(fields.get("steps", ())), zone=fields.get("zone", ""), hours=fields.get("hours", ""),
-            quiet=fields.get("quiet", ""), headers=tuple((name, value) for name, value in fields.get("headers", ())),
-            snooze=fields.get("snooze"), owner=fields.get("owner", ""), summary=fields.get("summary", ""),
-        )  # fmt: skip
+        stored: Mapping[str, Any] = json.loads(text)
+        said = {one.name: _frozen(stored[one.name]) for one in fields(cls) if one.name in stored}
+        if "when" in said:
+            said["when"] = parse_alert_rules(said["when"]) if said["when"] else ()
+        if "conditions" in said:
+            said["conditions"] = tuple(AlertCondition(AlertConditionKind(kind), of) for kind, of in said["conditions"])
+        return cls(**said | {"origin": "http" if said.get("origin") == "http" else "cli"})
 
     def over(self, defaults: WatchSpec) -> WatchSpec:
         """With defaults where nothing is said here; a time of its own hides theirs.
@@ -316,10 +295,7 @@ class WatchSpec:
         return replace(self.over(kept), origin=self.origin, snooze=snooze, owner=kept.owner)
 
 
-SPEC_FIELDS = (
-    "every", "cron", "jitter", "filters", "notify", "when", "conditions", "browser", "requisites", "steps", "zone",
-    "hours", "quiet", "headers", "snooze", "summary",
-)  # fmt: skip
+SPEC_FIELDS = tuple(one.name for one in fields(WatchSpec) if one.name not in ("origin", "notify_origin", "owner"))
 """What may be said of a watch, and forgotten."""
 
 

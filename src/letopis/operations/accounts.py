@@ -67,16 +67,11 @@ class AddUserCommand(Parameters):
 
 
 @operation(
-    "add_user",
-    right=OWN,
-    verb="users add",
-    route=("POST", "/users"),
-    status=201,
-    audited="user added",
+    "add_user", right=OWN, verb="users add", route=("POST", "/users"), status=201, audited="user added",
     subject=lambda asked: f"{asked.name} {asked.role}",
     sentence=lambda user: f"Account created: {user.name} ({user.role}).",
     examples=("letopis users add anna --role owner", "letopis users add anna --password-stdin < secret"),
-)
+)  # fmt: skip
 def add_user(context: Context, asked: AddUserCommand) -> Value[UserRow]:
     """Add a user."""
     now = to_millis(context.archive.clock())
@@ -110,17 +105,10 @@ class RemovedUser:
 
 
 @operation(
-    "remove_user",
-    right=OWN,
-    verb="users remove",
-    route=("DELETE", "/users/{name}"),
-    status=204,
-    errors=(404,),
-    creates=False,
-    audited="user removed",
-    sentence=lambda row: f"Account removed: {row.name}.",
+    "remove_user", right=OWN, verb="users remove", route=("DELETE", "/users/{name}"), status=204, errors=(404,),
+    creates=False, audited="user removed", sentence=lambda row: f"Account removed: {row.name}.",
     examples=("letopis users remove anna",),
-)
+)  # fmt: skip
 def remove_user(context: Context, asked: RemoveUserCommand) -> Value[RemovedUser]:
     """Remove a user with all its tokens."""
     accounts_of(context.archive).remove(asked.name)
@@ -139,17 +127,11 @@ class SetPasswordCommand(Parameters):
 
 
 @operation(
-    "set_password",
-    right=WRITE,
-    verb="users passwd",
-    route=("PUT", "/users/{name}/password"),
-    status=204,
-    errors=(404,),
-    creates=False,
-    audited="password set",
+    "set_password", right=WRITE, verb="users passwd", route=("PUT", "/users/{name}/password"), status=204,
+    errors=(404,), creates=False, audited="password set",
     sentence=lambda row: f"Password changed: {row.name}; all sessions with the old one have ended.",
     examples=("letopis users passwd anna", "letopis users passwd anna --password-stdin < secret"),
-)
+)  # fmt: skip
 def set_password(context: Context, asked: SetPasswordCommand) -> Value[UserRow]:
     """Change a password; all sessions of the user end. Owners change anybody's, users their own."""
     accounts = accounts_of(context.archive)
@@ -171,17 +153,10 @@ class SetRoleCommand(Parameters):
 
 
 @operation(
-    "set_role",
-    right=OWN,
-    verb="users role",
-    route=("PUT", "/users/{name}/role"),
-    errors=(404,),
-    creates=False,
-    audited="role set",
-    subject=lambda asked: f"{asked.name} {asked.role}",
-    sentence=lambda user: f"Role changed: {user.name} ({user.role}).",
-    examples=("letopis users role anna owner",),
-)
+    "set_role", right=OWN, verb="users role", route=("PUT", "/users/{name}/role"), errors=(404,), creates=False,
+    audited="role set", subject=lambda asked: f"{asked.name} {asked.role}",
+    sentence=lambda user: f"Role changed: {user.name} ({user.role}).", examples=("letopis users role anna owner",),
+)  # fmt: skip
 def set_role(context: Context, asked: SetRoleCommand) -> Value[UserRow]:
     """Change the role of a user; the last owner cannot be demoted."""
     accounts = accounts_of(context.archive)
@@ -199,17 +174,11 @@ class SetGroupCommand(Parameters):
 
 
 @operation(
-    "set_group",
-    right=OWN,
-    verb="users group",
-    route=("PUT", "/users/{name}/group"),
-    errors=(404,),
-    creates=False,
-    audited="group set",
-    subject=lambda asked: f"{asked.name} {asked.group or '-'}",
+    "set_group", right=OWN, verb="users group", route=("PUT", "/users/{name}/group"), errors=(404,), creates=False,
+    audited="group set", subject=lambda asked: f"{asked.name} {asked.group or '-'}",
     sentence=lambda user: f"Group changed: {user.name} ({user.group or 'no group'}).",
     examples=("letopis users group anna editors", "letopis users group anna"),
-)
+)  # fmt: skip
 def set_group(context: Context, asked: SetGroupCommand) -> Value[UserRow]:
     """Change the group of a user; people of one group share their projects."""
     accounts = accounts_of(context.archive)
@@ -243,17 +212,10 @@ class NewToken:
 
 
 @operation(
-    "create_token",
-    right=WRITE,
-    verb="tokens create",
-    route=("POST", "/tokens"),
-    status=201,
-    errors=(404,),
-    audited="token created",
-    subject=lambda asked: f"{asked.name} {asked.scope}",
-    sentence=lambda made: made.token,
+    "create_token", right=WRITE, verb="tokens create", route=("POST", "/tokens"), status=201, errors=(404,),
+    audited="token created", subject=lambda asked: f"{asked.name} {asked.scope}", sentence=lambda made: made.token,
     examples=("letopis tokens create ci --scope write", "letopis tokens create ci --user anna --for 90d"),
-)
+)  # fmt: skip
 def create_token(context: Context, asked: CreateTokenCommand) -> Value[NewToken]:
     """Create a token, which programs send as 'Authorization: Bearer ...'; it is shown only once."""
     accounts = accounts_of(context.archive)
@@ -315,17 +277,10 @@ class RevokedToken:
 
 
 @operation(
-    "revoke_token",
-    right=WRITE,
-    verb="tokens revoke",
-    route=("DELETE", "/tokens/{name}"),
-    status=204,
-    errors=(404,),
-    creates=False,
-    audited="token revoked",
-    sentence=lambda row: f"Token revoked: {row.name}.",
+    "revoke_token", right=WRITE, verb="tokens revoke", route=("DELETE", "/tokens/{name}"), status=204, errors=(404,),
+    creates=False, audited="token revoked", sentence=lambda row: f"Token revoked: {row.name}.",
     examples=("letopis tokens revoke ci",),
-)
+)  # fmt: skip
 def revoke_token(context: Context, asked: RevokeTokenCommand) -> Value[RevokedToken]:
     """Revoke a token; it stops working. Users revoke their own, owners any."""
     accounts = accounts_of(context.archive)
@@ -343,15 +298,10 @@ class AuditQuery(Parameters):
 
 
 @operation(
-    "list_audit",
-    right=OWN,
-    verb="audit",
-    route=("GET", "/audit"),
-    listed="audit",
-    columns=("time", "who", "action", "subject", "address"),
-    creates=False,
+    "list_audit", right=OWN, verb="audit", route=("GET", "/audit"), listed="audit",
+    columns=("time", "who", "action", "subject", "address"), creates=False,
     examples=("letopis audit", "letopis audit --limit 1000 --json"),
-)
+)  # fmt: skip
 def list_audit(context: Context, asked: AuditQuery) -> Rows[AuditEntry]:
     """List who changed what in this archive, newest first."""
     return Rows(audit_entries(context.archive, asked.limit))

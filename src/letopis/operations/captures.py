@@ -29,14 +29,9 @@ class PageSet(NamedTuple):
 
 
 @operation(
-    "sets",
-    right=READ,
-    verb="sets",
-    route=("GET", "/sets"),
-    about={"url": str, "cursor": str | None},
-    errors=(404,),
+    "sets", right=READ, verb="sets", route=("GET", "/sets"), about={"url": str, "cursor": str | None}, errors=(404,),
     examples=("letopis sets https://example.org/", "letopis sets https://example.org/ --from 2024-01-01 --json"),
-)
+)  # fmt: skip
 def sets(context: Context, asked: PageListQuery) -> Rows[PageSet]:
     """List the capture sets of a page, oldest first: when it was captured whole, with a browser or its requisites."""
     url = parse_user_url(asked.url)
@@ -63,14 +58,9 @@ class SetResource(NamedTuple):
 
 
 @operation(
-    "set_members",
-    right=READ,
-    verb="set",
-    route=("GET", "/set"),
-    about={"url": str, "time": datetime},
-    errors=(404,),
+    "set_members", right=READ, verb="set", route=("GET", "/set"), about={"url": str, "time": datetime}, errors=(404,),
     examples=("letopis set https://example.org/", "letopis set https://example.org/ --at 2024-01-31"),
-)
+)  # fmt: skip
 def set_members(context: Context, asked: SetQuery) -> Rows[SetResource]:
     """List the resources that a page used when it was captured whole."""
     found = _set_of(context, asked)
@@ -79,13 +69,9 @@ def set_members(context: Context, asked: SetQuery) -> Rows[SetResource]:
 
 
 @operation(
-    "screenshot",
-    right=READ,
-    verb="screenshot",
-    route=("GET", "/screenshot"),
-    errors=(404,),
+    "screenshot", right=READ, verb="screenshot", route=("GET", "/screenshot"), errors=(404,),
     examples=("letopis screenshot https://example.org/ -o page.png",),
-)
+)  # fmt: skip
 def screenshot(context: Context, asked: SetQuery) -> Document:
     """Print the picture of a page as a browser showed it."""
     found = _set_of(context, asked)
@@ -95,13 +81,9 @@ def screenshot(context: Context, asked: SetQuery) -> Document:
 
 
 @operation(
-    "shown_text",
-    right=READ,
-    verb="shown-text",
-    route=("GET", "/shown-text"),
-    errors=(404,),
+    "shown_text", right=READ, verb="shown-text", route=("GET", "/shown-text"), errors=(404,),
     examples=("letopis shown-text https://example.org/ --at 2024-01-31",),
-)
+)  # fmt: skip
 def shown_text(context: Context, asked: SetQuery) -> Document:
     """Print the text of a page as a browser showed it."""
     found = _set_of(context, asked)

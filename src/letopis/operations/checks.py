@@ -140,17 +140,8 @@ def _sentence(check: CheckResult) -> str:
 
 
 @operation(
-    "check",
-    right=WRITE,
-    verb="check",
-    route=("POST", "/check"),
-    step="check",
-    listed="checks",
-    element="page",
-    single="url",
-    about={"as": str},
-    errors=_CHECK_ERRORS,
-    sentence=_sentence,
+    "check", right=WRITE, verb="check", route=("POST", "/check"), step="check", listed="checks", element="page",
+    single="url", about={"as": str}, errors=_CHECK_ERRORS, sentence=_sentence,
     examples=(
         "letopis check https://example.org/",
         "letopis check https://example.org/ https://example.com/ --as anna --json",
@@ -161,7 +152,7 @@ def _sentence(check: CheckResult) -> str:
         "letopis check https://example.org/terms --as ci --fail-if-changed",
     ),
     tool=True,
-)
+)  # fmt: skip
 def check(context: Context, asked: CheckCommand) -> Rows[CheckResult]:
     """Check pages now: is it there, did it change, also since your last look.
 
@@ -277,19 +268,14 @@ class RecordedCheck(NamedTuple):
 
 
 @operation(
-    "history",
-    right=READ,
-    verb="history",
-    route=("GET", "/history"),
-    about={"url": str, "cursor": str | None},
-    columns=("time", "status", "available", "verdict", "version", "score", "reason", "error"),
-    errors=(404,),
+    "history", right=READ, verb="history", route=("GET", "/history"), about={"url": str, "cursor": str | None},
+    columns=("time", "status", "available", "verdict", "version", "score", "reason", "error"), errors=(404,),
     examples=(
         "letopis history https://example.org/",
         "letopis history https://example.org/ --from 2024-01-01 --to 2024-01-31 --json",
     ),
     tool=True,
-)
+)  # fmt: skip
 def history(context: Context, asked: PageListQuery) -> Rows[RecordedCheck]:
     """List every check of a page, oldest first: time, status, whether it was available, the verdict and its reason.
 
@@ -326,11 +312,7 @@ class RecordedVersion(NamedTuple):
 
 
 @operation(
-    "versions",
-    right=READ,
-    verb="versions",
-    route=("GET", "/versions"),
-    about={"url": str, "cursor": str | None},
+    "versions", right=READ, verb="versions", route=("GET", "/versions"), about={"url": str, "cursor": str | None},
     columns=(
         "number",
         "time",
@@ -348,7 +330,7 @@ class RecordedVersion(NamedTuple):
         "letopis versions https://example.org/ --from 2024-01-01 --json",
     ),
     tool=True,
-)
+)  # fmt: skip
 def versions(context: Context, asked: PageListQuery) -> Rows[RecordedVersion]:
     """List the versions of a page, oldest first: number, time, valid until, digest, sizes, method."""
     url, (since, until), first = parse_user_url(asked.url), asked.span(), asked.position()

@@ -96,12 +96,7 @@ class CrawlQueued:
 
 
 @operation(
-    "enqueue_seeds",
-    right=OWN,
-    verb="crawls add",
-    route=("POST", "/crawls"),
-    status=201,
-    audited="crawl added",
+    "enqueue_seeds", right=OWN, verb="crawls add", route=("POST", "/crawls"), status=201, audited="crawl added",
     sentence=lambda row: (
         f"new to the crawl: {counted(row.queued, 'page')}; 'letopis serve' or 'letopis run' takes them within seconds."
     ),
@@ -111,7 +106,7 @@ class CrawlQueued:
         "letopis crawls add https://example.org/ --scope any --limit 1000 --max-hosts 20",
         "letopis crawls add https://example.org/ --max-bytes 500MiB --max-time 6h",
     ),
-)
+)  # fmt: skip
 def enqueue_seeds(context: Context, asked: EnqueueSeedsCommand) -> Value[CrawlQueued]:
     """Queue seeds for the daemon, which starts on them within seconds."""
     context.archive.require_writable()
@@ -144,16 +139,11 @@ class SiteDropped:
 
 
 @operation(
-    "drop_site",
-    right=OWN,
-    verb="crawls drop",
-    route=("DELETE", "/crawls"),
-    errors=(404,),
-    creates=False,
+    "drop_site", right=OWN, verb="crawls drop", route=("DELETE", "/crawls"), errors=(404,), creates=False,
     audited="site dropped",
     sentence=lambda row: f"dropped: {counted(row.dropped, 'planned visit')} of {row.site}; what was recorded stays.",
     examples=("letopis crawls drop example.org",),
-)
+)  # fmt: skip
 def drop_site(context: Context, asked: DropSiteCommand) -> Value[SiteDropped]:
     """Stop visiting a site; its records stay."""
     name = site(asked.site)
@@ -208,13 +198,9 @@ def _status_sentence(row: CrawlStatus) -> str:
 
 
 @operation(
-    "crawl_status",
-    right=READ,
-    verb="crawls",
-    route=("GET", "/crawls"),
-    sentence=_status_sentence,
+    "crawl_status", right=READ, verb="crawls", route=("GET", "/crawls"), sentence=_status_sentence,
     examples=("letopis crawls", "letopis crawls --json --hosts 1000"),
-)
+)  # fmt: skip
 def crawl_status(context: Context, asked: CrawlStatusQuery) -> Value[CrawlStatus]:
     """Show the status of the crawl, whichever process runs it: fetches, waiting pages, hosts."""
     archive = context.archive
@@ -265,14 +251,9 @@ def _visit_sentence(row: VisitExplanation) -> str:
 
 
 @operation(
-    "explain_visit",
-    right=READ,
-    verb="why",
-    route=("GET", "/why"),
-    errors=(404,),
-    sentence=_visit_sentence,
+    "explain_visit", right=READ, verb="why", route=("GET", "/why"), errors=(404,), sentence=_visit_sentence,
     examples=("letopis why https://example.org/", "letopis why https://example.org/ --json"),
-)
+)  # fmt: skip
 def explain_visit(context: Context, asked: VisitQuery) -> Value[VisitExplanation]:
     """Explain when a page is visited next."""
     url = parse_user_url(asked.url)

@@ -38,22 +38,14 @@ class DuplicatesQuery(Parameters):
 
 
 @operation(
-    "duplicates",
-    right=READ,
-    row_key=("url", "other"),
-    verb="duplicates",
-    route=("GET", "/duplicates"),
-    step="duplicates",
-    element="pair",
-    about={"site": str | None, "url": str | None},
-    on_cluster=True,
-    errors=(404,),
+    "duplicates", right=READ, row_key=("url", "other"), verb="duplicates", route=("GET", "/duplicates"),
+    step="duplicates", element="pair", about={"site": str | None, "url": str | None}, on_cluster=True, errors=(404,),
     examples=(
         "letopis duplicates https://example.org/page",
         "letopis duplicates example.org --json",
         "letopis duplicates example.org --cluster tcp://scheduler.example:8786",
     ),
-)
+)  # fmt: skip
 def duplicates(context: Context, asked: DuplicatesQuery) -> Rows[DuplicatePair]:
     """Find other addresses with the same or nearly the same document: of one page, or within a site."""
     archive, url, site = context.archive, asked.url, asked.site
@@ -97,13 +89,9 @@ class DocumentCopies:
 
 
 @operation(
-    "copies",
-    right=READ,
-    verb="duplicates copies",
-    route=("GET", "/duplicates/copies"),
-    columns=("copies", "bytes", "title", "urls"),
-    examples=("letopis duplicates copies --limit 20",),
-)
+    "copies", right=READ, verb="duplicates copies", route=("GET", "/duplicates/copies"),
+    columns=("copies", "bytes", "title", "urls"), examples=("letopis duplicates copies --limit 20",),
+)  # fmt: skip
 def copies(context: Context, asked: CopiesQuery) -> Rows[DocumentCopies]:
     """List documents of the archive that several addresses serve, byte for byte."""
     found = equal_contents(context.archive, asked.limit, _URLS_OF_COPY)

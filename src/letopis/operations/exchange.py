@@ -296,12 +296,7 @@ _FORMATS: dict[ExportKind, _Format] = {
 
 
 @operation(
-    "export",
-    right=READ,
-    verb="export",
-    route=("GET", "/export"),
-    on_cluster=True,
-    errors=(404,),
+    "export", right=READ, verb="export", route=("GET", "/export"), on_cluster=True, errors=(404,),
     sentence=_export_sentence,
     examples=(
         "letopis export warc -o all.warc.gz",
@@ -315,7 +310,7 @@ _FORMATS: dict[ExportKind, _Format] = {
         "letopis export urls --project news",
         "letopis export warc -o all.warc.gz --cluster tcp://scheduler.example:8786",
     ),
-)
+)  # fmt: skip
 def export(context: Context, asked: ExportQuery) -> Document:
     """Export the archive, or a part of it, in a format that other tools read.
 
@@ -426,13 +421,9 @@ def _move_sentence(report: MoveReport) -> str:
 
 
 @operation(
-    "migrate",
-    right=OWN,
-    verb="migrate",
-    creates=False,
-    sentence=_move_sentence,
+    "migrate", right=OWN, verb="migrate", creates=False, sentence=_move_sentence,
     examples=("letopis migrate scaled.toml", "letopis --config scaled.toml migrate embedded.toml"),
-)
+)  # fmt: skip
 def migrate(context: Context, asked: MigrateCommand) -> Value[MoveReport]:
     """Copy the archive to the place that the settings in FILE name, and compare. Run it again after an interruption."""
     file = Path(asked.target)

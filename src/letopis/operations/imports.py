@@ -113,11 +113,7 @@ def _import_sentence(done: ImportAnswer) -> str:
 
 
 @operation(
-    "import",
-    right=OWN,
-    verb="import",
-    audited="imported",
-    subject=lambda asked: ", ".join(asked.sources)[:200],
+    "import", right=OWN, verb="import", audited="imported", subject=lambda asked: ", ".join(asked.sources)[:200],
     sentence=_import_sentence,
     examples=(
         "letopis import crawl.warc.gz collection.wacz",
@@ -130,7 +126,7 @@ def _import_sentence(done: ImportAnswer) -> str:
         "letopis import pages.txt --watches --tag news",
         "zcat crawl.warc.gz | letopis import -",
     ),
-)
+)  # fmt: skip
 def import_archives(context: Context, asked: ImportCommand) -> Value[ImportAnswer]:
     """Import archives, recorded sessions, saved pages, lists of addresses, and archives of other tools.
 
@@ -163,13 +159,9 @@ def _with_standard_input(sources: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 @operation(
-    "import_upload",
-    right=OWN,
-    route=("POST", "/import"),
-    audited="imported",
-    subject=lambda asked: asked.name or "a file through HTTP",
-    errors=(413, 500),
-)
+    "import_upload", right=OWN, route=("POST", "/import"), audited="imported",
+    subject=lambda asked: asked.name or "a file through HTTP", errors=(413, 500),
+)  # fmt: skip
 def import_upload(context: Context, asked: UploadCommand) -> Value[ImportAnswer]:
     """Import the file in the request body: an archive, a recorded session, a saved page, or a list.
 
@@ -313,14 +305,9 @@ class SendFile(Parameters):
 
 
 @operation(
-    "start_import",
-    right=OWN,
-    route=("POST", "/runs/import"),
-    status=201,
-    errors=(413, 429),
-    audited="run started",
+    "start_import", right=OWN, route=("POST", "/runs/import"), status=201, errors=(413, 429), audited="run started",
     subject=lambda asked: f"import {asked.name}".strip(),
-)
+)  # fmt: skip
 def start_import(context: Context, asked: SendFile) -> Value[Job]:
     """Queue the import of the file in the request body.
 

@@ -55,16 +55,11 @@ def _row(one: Invitation) -> InvitationRow:
 
 
 @operation(
-    "invite_user",
-    right=OWN,
-    verb="users invite",
-    route=("POST", "/invitations"),
-    status=201,
-    audited="user invited",
+    "invite_user", right=OWN, verb="users invite", route=("POST", "/invitations"), status=201, audited="user invited",
     subject=lambda asked: asked.role,
     sentence=lambda made: f"{made.path}\nWhoever opens this path of the web interface makes an account ({made.role}).",
     examples=("letopis users invite", "letopis users invite --role guest --for 1d"),
-)
+)  # fmt: skip
 def invite_user(context: Context, asked: InviteCommand) -> Value[NewInvitation]:
     """Create an invitation link for one account; it expires after some days and is shown only once."""
     made, token = invitations_of(context.archive).add(
@@ -78,14 +73,9 @@ def invite_user(context: Context, asked: InviteCommand) -> Value[NewInvitation]:
 
 
 @operation(
-    "list_invitations",
-    right=OWN,
-    verb="users invitations",
-    route=("GET", "/invitations"),
-    listed="invitations",
-    creates=False,
-    examples=("letopis users invitations",),
-)
+    "list_invitations", right=OWN, verb="users invitations", route=("GET", "/invitations"), listed="invitations",
+    creates=False, examples=("letopis users invitations",),
+)  # fmt: skip
 def list_invitations(context: Context, asked: AccountsQuery) -> Rows[InvitationRow]:
     """List the invitations that can still be used."""
     return Rows([_row(one) for one in invitations_of(context.archive).waiting(to_millis(context.moment()))])
@@ -106,17 +96,10 @@ class RevokedInvitation:
 
 
 @operation(
-    "revoke_invitation",
-    right=OWN,
-    verb="users uninvite",
-    route=("DELETE", "/invitations/{id}"),
-    status=204,
-    errors=(404,),
-    creates=False,
-    audited="invitation revoked",
-    sentence=lambda row: f"Invitation revoked: {row.id}.",
+    "revoke_invitation", right=OWN, verb="users uninvite", route=("DELETE", "/invitations/{id}"), status=204,
+    errors=(404,), creates=False, audited="invitation revoked", sentence=lambda row: f"Invitation revoked: {row.id}.",
     examples=("letopis users uninvite 3",),
-)
+)  # fmt: skip
 def revoke_invitation(context: Context, asked: RevokeInvitationCommand) -> Value[RevokedInvitation]:
     """Revoke an invitation; its link stops working."""
     invitations_of(context.archive).revoke(asked.id)

@@ -72,16 +72,10 @@ class SubmitCommand(Parameters):
 
 
 @operation(
-    "submit_job",
-    right=WRITE,
-    verb="jobs submit",
-    route=("POST", "/jobs"),
-    status=201,
-    errors=(404, 429),
-    document_with=("wait",),
-    sentence=lambda job: str(job.id),
+    "submit_job", right=WRITE, verb="jobs submit", route=("POST", "/jobs"), status=201, errors=(404, 429),
+    document_with=("wait",), sentence=lambda job: str(job.id),
     examples=("letopis jobs submit map.xml --wait", "letopis jobs submit news.xml --keep --json"),
-)
+)  # fmt: skip
 def submit_job(context: Context, asked: SubmitCommand) -> Value[Job] | Document:
     """Queue the query of a job file; returns the job, or with --wait its result.
 
@@ -100,15 +94,9 @@ class KeepCommand(Parameters):
 
 
 @operation(
-    "keep_query",
-    right=WRITE,
-    verb="jobs keep",
-    route=("POST", "/jobs/favourites"),
-    status=201,
-    errors=(404,),
-    sentence=lambda query: f"stored as '{query.name}'",
-    examples=("letopis jobs keep news.xml",),
-)
+    "keep_query", right=WRITE, verb="jobs keep", route=("POST", "/jobs/favourites"), status=201, errors=(404,),
+    sentence=lambda query: f"stored as '{query.name}'", examples=("letopis jobs keep news.xml",),
+)  # fmt: skip
 def keep_query(context: Context, asked: KeepCommand) -> Value[StoredQuery]:
     """Store a query under its name without running it now; with a refresh it runs when its time comes."""
     return Value(
@@ -127,17 +115,10 @@ class RefreshCommand(Parameters):
 
 
 @operation(
-    "refresh_job",
-    right=WRITE,
-    verb="jobs refresh",
-    route=("POST", "/jobs/{id}/refresh"),
-    status=201,
-    errors=(404, 429),
-    creates=False,
-    document_with=("wait",),
-    sentence=lambda job: str(job.id),
+    "refresh_job", right=WRITE, verb="jobs refresh", route=("POST", "/jobs/{id}/refresh"), status=201,
+    errors=(404, 429), creates=False, document_with=("wait",), sentence=lambda job: str(job.id),
     examples=("letopis jobs refresh 7", "letopis jobs refresh news --wait"),
-)
+)  # fmt: skip
 def refresh_job(context: Context, asked: RefreshCommand) -> Value[Job] | Document:
     """Run a job or a stored query again, unless it is waiting already."""
     is_number = asked.what.isascii() and asked.what.isdigit() and not asked.by_name
@@ -181,14 +162,11 @@ class JobsQuery(Parameters):
 
 
 @operation(
-    "jobs",
-    right=READ,
-    verb="jobs list",
-    route=("GET", "/jobs"),
+    "jobs", right=READ, verb="jobs list", route=("GET", "/jobs"),
     columns=("id", "state", "package", "name", "priority", "progress", "owner", "submitted"),
     about={"next": int | None},
     examples=("letopis jobs list", "letopis jobs list --state queued --package downloader --json"),
-)
+)  # fmt: skip
 def list_jobs(context: Context, asked: JobsQuery) -> Rows[Job]:
     """List jobs that you may see, newest first; `next` is where the following ones begin."""
     chosen = {"state": asked.state, "package": asked.package, "owner": asked.owner}
@@ -206,13 +184,10 @@ class FavouritesQuery(Parameters):
 
 
 @operation(
-    "favourites",
-    right=READ,
-    verb="jobs favourites",
-    route=("GET", "/jobs/favourites"),
+    "favourites", right=READ, verb="jobs favourites", route=("GET", "/jobs/favourites"),
     columns=("name", "owner", "package", "refresh", "due", "answer", "uses"),
     examples=("letopis jobs favourites", "letopis jobs favourites --json"),
-)
+)  # fmt: skip
 def list_favourites(context: Context, asked: FavouritesQuery) -> Rows[StoredQuery]:
     """List stored queries, with when they run again."""
     return Rows(map(stored_query_of, JobQueue(context.archive).stored_queries(requester_of(context))))
@@ -229,13 +204,9 @@ def list_packages(context: Context, asked: FavouritesQuery) -> Rows[PackageInfo]
 
 
 @operation(
-    "favourite",
-    right=READ,
-    verb="jobs favourite",
-    route=("GET", "/jobs/favourites/{name}"),
-    errors=(404,),
+    "favourite", right=READ, verb="jobs favourite", route=("GET", "/jobs/favourites/{name}"), errors=(404,),
     examples=("letopis jobs favourite news",),
-)
+)  # fmt: skip
 def show_favourite(context: Context, asked: FavouriteQuery) -> Document:
     """Show the job file of a stored query."""
     text = JobQueue(context.archive).stored_text(asked.name, requester_of(context))
@@ -243,15 +214,9 @@ def show_favourite(context: Context, asked: FavouriteQuery) -> Document:
 
 
 @operation(
-    "forget_favourite",
-    right=WRITE,
-    verb="jobs forget",
-    route=("DELETE", "/jobs/favourites/{name}"),
-    errors=(404,),
-    creates=False,
-    sentence=lambda query: f"{query.name} is no longer stored",
-    examples=("letopis jobs forget news",),
-)
+    "forget_favourite", right=WRITE, verb="jobs forget", route=("DELETE", "/jobs/favourites/{name}"), errors=(404,),
+    creates=False, sentence=lambda query: f"{query.name} is no longer stored", examples=("letopis jobs forget news",),
+)  # fmt: skip
 def forget_favourite(context: Context, asked: FavouriteQuery) -> Value[ForgottenQuery]:
     """Remove a stored query and its refresh; its results stay until old jobs are removed."""
     return Value(ForgottenQuery(JobQueue(context.archive).forget(asked.name, requester_of(context)).name))
@@ -266,15 +231,10 @@ class CleanCommand(Parameters):
 
 
 @operation(
-    "clean_jobs",
-    right=OWN,
-    verb="jobs clean",
-    route=("POST", "/jobs/clean"),
-    step="cleaner",
-    creates=False,
+    "clean_jobs", right=OWN, verb="jobs clean", route=("POST", "/jobs/clean"), step="cleaner", creates=False,
     sentence=lambda removed: f"{removed.jobs} jobs removed",
     examples=("letopis jobs clean", "letopis jobs clean --older-than 7d"),
-)
+)  # fmt: skip
 def clean_jobs(context: Context, asked: CleanCommand) -> Value[RemovedJobs]:
     """Remove old jobs with their results and files; the last good result of a stored query stays."""
     older_than = None if asked.older_than is None else asked.older_than.total_seconds()
@@ -308,15 +268,10 @@ def _described(job: Job) -> str:
 
 
 @operation(
-    "job",
-    right=READ,
-    verb="jobs show",
-    route=("GET", "/jobs/{id}"),
-    errors=(404,),
-    document_with=("result", "log", "query", "xslt"),
-    sentence=_described,
+    "job", right=READ, verb="jobs show", route=("GET", "/jobs/{id}"), errors=(404,),
+    document_with=("result", "log", "query", "xslt"), sentence=_described,
     examples=("letopis jobs show 7", "letopis jobs show 7 --result --xslt text", "letopis jobs show 7 --log"),
-)
+)  # fmt: skip
 def show_job(context: Context, asked: ShowQuery) -> Value[Job] | Document:
     """Show a job: its state and how far it is; on the command line also its result, log or job file."""
     if asked.log + asked.query + (asked.result or asked.xslt is not None) > 1:
@@ -395,14 +350,9 @@ def job_query(context: Context, asked: JobNumber) -> Document:
 
 
 @operation(
-    "job_files",
-    right=READ,
-    verb="jobs files",
-    route=("GET", "/jobs/{id}/files"),
-    listed="files",
-    errors=(404,),
+    "job_files", right=READ, verb="jobs files", route=("GET", "/jobs/{id}/files"), listed="files", errors=(404,),
     examples=("letopis jobs files 7",),
-)
+)  # fmt: skip
 def list_job_files(context: Context, asked: JobNumber) -> Rows[JobFile]:
     """List the files that a job has written, as an export does."""
     job = JobQueue(context.archive).show(asked.id, requester_of(context))
@@ -417,13 +367,9 @@ class JobFileQuery(Parameters):
 
 
 @operation(
-    "job_file",
-    right=READ,
-    verb="jobs file",
-    route=("GET", "/jobs/{id}/files/{name}"),
-    errors=(404,),
+    "job_file", right=READ, verb="jobs file", route=("GET", "/jobs/{id}/files/{name}"), errors=(404,),
     examples=("letopis jobs file 7 example.org-2026-03-01.warc.gz -o example.warc.gz",),
-)
+)  # fmt: skip
 def job_file(context: Context, asked: JobFileQuery) -> Document:
     """Show a file that a job has written."""
     job = JobQueue(context.archive).show(asked.id, requester_of(context))

@@ -59,13 +59,7 @@ class SiteMapQuery(Parameters):
 
 
 @operation(
-    "map",
-    right=READ,
-    verb="map",
-    route=("GET", "/map"),
-    step="map",
-    on_cluster=True,
-    errors=(404,),
+    "map", right=READ, verb="map", route=("GET", "/map"), step="map", on_cluster=True, errors=(404,),
     examples=(
         "letopis map example.org",
         "letopis map example.org --at 2024-01-31 --format html > map.html",
@@ -75,7 +69,7 @@ class SiteMapQuery(Parameters):
         "letopis map diff example.org 2024-01-01 2024-02-01",
     ),
     tool=True,
-)
+)  # fmt: skip
 def site_map(context: Context, asked: SiteMapQuery) -> Document:
     """Show the hierarchical map of a site as of any date.
 
@@ -114,19 +108,11 @@ class SiteReportQuery(Parameters):
 
 
 @operation(
-    "report",
-    right=READ,
-    row_key=("finding", "detail", "urls"),
-    verb="map report",
-    route=("GET", "/map/report"),
-    step="report",
-    listed="findings",
-    element="finding",
-    columns=("finding", "detail", "urls"),
-    about={"site": str, "at": datetime},
-    errors=(404,),
+    "report", right=READ, row_key=("finding", "detail", "urls"), verb="map report", route=("GET", "/map/report"),
+    step="report", listed="findings", element="finding", columns=("finding", "detail", "urls"),
+    about={"site": str, "at": datetime}, errors=(404,),
     examples=("letopis map report example.org", "letopis map report example.org --at 2024-01-31 --json"),
-)
+)  # fmt: skip
 def site_report(context: Context, asked: SiteReportQuery) -> Rows[ReportRow]:
     """List orphans, redirect chains, duplicate titles and depths of a site."""
     when = context.moment(asked.at)
@@ -148,20 +134,11 @@ class SiteEventsQuery(Parameters):
 
 
 @operation(
-    "mapdiff",
-    right=READ,
-    row_key=("event", "url", "to"),
-    verb="map diff",
-    route=("GET", "/map/diff"),
-    step="mapdiff",
-    listed="events",
-    element="event",
-    columns=("event", "url", "title", "to", "before", "parent"),
-    about={"site": str, "from": datetime, "to": datetime},
-    errors=(404,),
-    examples=("letopis map diff example.org 2024-01-01 2024-02-01",),
-    tool=True,
-)
+    "mapdiff", right=READ, row_key=("event", "url", "to"), verb="map diff", route=("GET", "/map/diff"), step="mapdiff",
+    listed="events", element="event", columns=("event", "url", "title", "to", "before", "parent"),
+    about={"site": str, "from": datetime, "to": datetime}, errors=(404,),
+    examples=("letopis map diff example.org 2024-01-01 2024-02-01",), tool=True,
+)  # fmt: skip
 def site_events(context: Context, asked: SiteEventsQuery) -> Rows[SiteEvent]:
     """List what appeared, vanished, moved, broke or changed on a site between two times."""
     name, graph = known_site(context, asked.site)
@@ -201,15 +178,8 @@ class LinksQuery(Parameters):
 
 
 @operation(
-    "links",
-    right=READ,
-    row_key=("source", "target", "type"),
-    verb="links",
-    route=("GET", "/links"),
-    step="links",
-    element="link",
-    columns=("source", "target", "type", "text"),
-    about={"url": str, "direction": str, "at": datetime},
+    "links", right=READ, row_key=("source", "target", "type"), verb="links", route=("GET", "/links"), step="links",
+    element="link", columns=("source", "target", "type", "text"), about={"url": str, "direction": str, "at": datetime},
     errors=(404,),
     examples=(
         "letopis links https://example.org/",
@@ -217,7 +187,7 @@ class LinksQuery(Parameters):
         "letopis links example.org",
     ),
     tool=True,
-)
+)  # fmt: skip
 def links(context: Context, asked: LinksQuery) -> Rows[LinkRow]:
     """List the links of a page, the links to it, or all links of a site."""
     when = context.moment(asked.at)
@@ -236,13 +206,9 @@ class LinksToQuery(Parameters):
 
 
 @operation(
-    "links_in",
-    right=READ,
-    route=("GET", "/links/in"),
-    listed="links",
-    about={"url": str, "at": datetime},
+    "links_in", right=READ, route=("GET", "/links/in"), listed="links", about={"url": str, "at": datetime},
     errors=(404,),
-)
+)  # fmt: skip
 def links_to(context: Context, asked: LinksToQuery) -> Rows[LinkRow]:
     """List the links that lead to a page, and the addresses that redirect to it."""
     when, url = context.moment(asked.at), parse_user_url(asked.url)
@@ -263,23 +229,16 @@ class BrokenLinksQuery(Parameters):
 
 
 @operation(
-    "broken",
-    right=READ,
-    row_key=("source", "target"),
-    verb="broken",
-    route=("GET", "/broken"),
-    step="broken",
-    element="link",
-    columns=("source", "target", "status", "since", "text", "last_good"),
-    about={"site": str, "at": datetime},
-    errors=(404,),
+    "broken", right=READ, row_key=("source", "target"), verb="broken", route=("GET", "/broken"), step="broken",
+    element="link", columns=("source", "target", "status", "since", "text", "last_good"),
+    about={"site": str, "at": datetime}, errors=(404,),
     examples=(
         "letopis broken example.org",
         "letopis broken example.org --at 2024-01-31 --json",
         "letopis broken example.org --fragments --check all",
     ),
     tool=True,
-)
+)  # fmt: skip
 def broken(context: Context, asked: BrokenLinksQuery) -> Rows[BrokenRow]:
     """List the broken links of a site: on which page, since when, and when the target last answered.
 
@@ -323,22 +282,14 @@ class RankQuery(Parameters):
 
 
 @operation(
-    "rank",
-    right=READ,
-    verb="rank",
-    route=("GET", "/rank"),
-    step="pagerank",
-    element="page",
-    columns=("rank", "url"),
-    on_cluster=True,
-    about={"coefficient": float, "site": str | None, "at": datetime},
-    errors=(404,),
+    "rank", right=READ, verb="rank", route=("GET", "/rank"), step="pagerank", element="page", columns=("rank", "url"),
+    on_cluster=True, about={"coefficient": float, "site": str | None, "at": datetime}, errors=(404,),
     examples=(
         "letopis rank example.org --top 20",
         "letopis rank --at 2024-01-31",
         "letopis rank example.org --external",
     ),
-)
+)  # fmt: skip
 def rank(context: Context, asked: RankQuery) -> Rows[RankRow]:
     """Rank pages by the links between them (PageRank, 0.85, mean about 1).
 

@@ -54,16 +54,10 @@ class MovedPage:
 
 
 @operation(
-    "moved",
-    right=READ,
-    verb="moved",
-    route=("GET", "/moved"),
-    listed="pages",
-    about={"url": str},
-    columns=("found_by", "url", "title", "time"),
-    errors=(404,),
+    "moved", right=READ, verb="moved", route=("GET", "/moved"), listed="pages", about={"url": str},
+    columns=("found_by", "url", "title", "time"), errors=(404,),
     examples=("letopis moved https://example.org/old/page.html", "letopis moved https://example.org/contakt --json"),
-)
+)  # fmt: skip
 def moved(context: Context, asked: MovedPageQuery) -> Rows[MovedPage]:
     """Find where a missing page of a site may have moved.
 

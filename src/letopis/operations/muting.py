@@ -45,13 +45,9 @@ class MutedChange(NamedTuple):
 
 
 @operation(
-    "muted",
-    right=READ,
-    verb="muted",
-    route=("GET", "/muted"),
-    errors=(404,),
+    "muted", right=READ, verb="muted", route=("GET", "/muted"), errors=(404,),
     examples=("letopis muted https://example.org/",),
-)
+)  # fmt: skip
 def muted(context: Context, asked: MutedQuery) -> Rows[MutedChange]:
     """List differences between versions of a page that did not count as changes, with the reason, newest first.
 
@@ -103,17 +99,13 @@ def _sentence(rule: MuteRule) -> str:
 
 
 @operation(
-    "mute_add",
-    right=WRITE,
-    verb="mute add",
-    route=("POST", "/mutes"),
-    sentence=_sentence,
+    "mute_add", right=WRITE, verb="mute add", route=("POST", "/mutes"), sentence=_sentence,
     examples=(
         "letopis mute add https://example.org/ 'Visitor number 17'",
         "letopis mute add example.org 'Quote of the day' --kind behind",
         "letopis mute add https://example.org/ 'Downloads: 17' --kind never",
     ),
-)
+)  # fmt: skip
 def mute_add(context: Context, asked: MuteCommand) -> Value[MuteRule]:
     """Mute changes of a text on a page or a host, or of what follows it; or never mute it.
 
@@ -123,15 +115,10 @@ def mute_add(context: Context, asked: MuteCommand) -> Value[MuteRule]:
 
 
 @operation(
-    "mute_remove",
-    right=WRITE,
-    verb="mute remove",
-    route=("DELETE", "/mutes"),
-    creates=False,
-    errors=(404,),
+    "mute_remove", right=WRITE, verb="mute remove", route=("DELETE", "/mutes"), creates=False, errors=(404,),
     sentence=lambda rule: f"no rule any more at {rule.place}: {rule.text}",
     examples=("letopis mute remove example.org 'Quote of the day'",),
-)
+)  # fmt: skip
 def mute_remove(context: Context, asked: RuleOfPlace) -> Value[MuteRule]:
     """Remove the rule for changes of a text."""
     place, book = mute_place(asked.place), MuteRuleBook(context.archive)
@@ -143,13 +130,9 @@ def mute_remove(context: Context, asked: RuleOfPlace) -> Value[MuteRule]:
 
 
 @operation(
-    "mute_list",
-    right=READ,
-    verb="mute list",
-    route=("GET", "/mutes"),
-    columns=("place", "kind", "text", "added"),
+    "mute_list", right=READ, verb="mute list", route=("GET", "/mutes"), columns=("place", "kind", "text", "added"),
     examples=("letopis mute list", "letopis mute list example.org"),
-)
+)  # fmt: skip
 def mute_list(context: Context, asked: RulesQuery) -> Rows[MuteRule]:
     """List the mute rules: texts that are always muted, what follows a text, texts that are never muted."""
     places = () if asked.place is None else (mute_place(asked.place),)

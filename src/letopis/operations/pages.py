@@ -108,11 +108,7 @@ class GetQuery(Parameters):
 
 
 @operation(
-    "get",
-    right=READ,
-    verb="get",
-    route=("GET", "/content"),
-    errors=(404,),
+    "get", right=READ, verb="get", route=("GET", "/content"), errors=(404,),
     creates=lambda asked: not asked.offline and asked.at is None and asked.version is None,
     examples=(
         "letopis get https://example.org/ > page.html",
@@ -122,7 +118,7 @@ class GetQuery(Parameters):
         "letopis get https://example.org/ --at 2024-01-31 --format markdown",
     ),
     tool=True,
-)
+)  # fmt: skip
 def get(context: Context, asked: GetQuery) -> Document:
     """Print a page: as it is now, as of a date, a numbered version, or the last one available.
 
@@ -193,12 +189,7 @@ class DiffQuery(Parameters):
 
 
 @operation(
-    "diff",
-    right=READ,
-    verb="diff",
-    route=("GET", "/diff"),
-    step="diff",
-    errors=(404,),
+    "diff", right=READ, verb="diff", route=("GET", "/diff"), step="diff", errors=(404,),
     creates=lambda asked: asked.uid is not None,
     examples=(
         "letopis diff https://example.org/ --from yesterday",
@@ -207,7 +198,7 @@ class DiffQuery(Parameters):
         "letopis diff https://example.org/ --format html > changes.html",
     ),
     tool=True,
-)
+)  # fmt: skip
 def diff(context: Context, asked: DiffQuery) -> Document:
     """Show what changed on a page: between the last two versions, between two times, or since your last look.
 
@@ -327,19 +318,14 @@ class StoredPut(NamedTuple):
 
 
 @operation(
-    "put",
-    right=OWN,
-    verb="put",
-    route=("PUT", "/content"),
-    errors=(413,),
-    audited="version put",
+    "put", right=OWN, verb="put", route=("PUT", "/content"), errors=(413,), audited="version put",
     sentence=lambda done: f"{done.result}: version {done.number} of {done.url}",
     examples=(
         "letopis put https://example.org/ page.html",
         "letopis put https://example.org/ old.html --at 2019-05-01",
         "letopis put https://example.org/ next.html --at 2099-01-01 --future",
     ),
-)
+)  # fmt: skip
 def put(context: Context, asked: PutCommand) -> Value[StoredPut]:
     """Store FILE as a version of URL; prints 'stored', or 'same' if it equals the newest.
 

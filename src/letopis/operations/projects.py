@@ -112,20 +112,14 @@ class AddToProjectCommand(Parameters):
 
 
 @operation(
-    "add_to_project",
-    right=WRITE,
-    verb="projects add",
-    route=("POST", "/projects"),
-    status=201,
-    errors=(404,),
-    audited="project added to",
-    sentence=lambda row: f"Project {row.name} has {counted(row.pages, 'page')}.",
+    "add_to_project", right=WRITE, verb="projects add", route=("POST", "/projects"), status=201, errors=(404,),
+    audited="project added to", sentence=lambda row: f"Project {row.name} has {counted(row.pages, 'page')}.",
     examples=(
         "letopis projects add news https://example.org/",
         "letopis projects add news --site example.org --prefix https://example.net/press/",
         "letopis projects add news --owner anna",
     ),
-)
+)  # fmt: skip
 def add_to_project(context: Context, asked: AddToProjectCommand) -> Value[ProjectRow]:
     """Create a project, or add pages to one of yours or of your group."""
     urls = [parse_user_url(url) for url in asked.urls]
@@ -154,14 +148,9 @@ def _require_change(context: Context, project: Project) -> None:
 
 
 @operation(
-    "list_projects",
-    right=READ,
-    verb="projects list",
-    route=("GET", "/projects"),
-    listed="projects",
-    columns=("name", "owner", "pages", "created"),
-    examples=("letopis projects list",),
-)
+    "list_projects", right=READ, verb="projects list", route=("GET", "/projects"), listed="projects",
+    columns=("name", "owner", "pages", "created"), examples=("letopis projects list",),
+)  # fmt: skip
 def list_projects(context: Context, asked: AccountsQuery) -> Rows[ProjectRow]:
     """List projects with their pages."""
     return Rows([_project_row(context.archive, project) for project in projects_of(context.archive).list()])
@@ -179,14 +168,9 @@ def _project_sentence(row: ProjectRow) -> str:
 
 
 @operation(
-    "show_project",
-    right=READ,
-    verb="projects show",
-    route=("GET", "/projects/{name}"),
-    errors=(404,),
-    sentence=_project_sentence,
-    examples=("letopis projects show news",),
-)
+    "show_project", right=READ, verb="projects show", route=("GET", "/projects/{name}"), errors=(404,),
+    sentence=_project_sentence, examples=("letopis projects show news",),
+)  # fmt: skip
 def show_project(context: Context, asked: ProjectQuery) -> Value[ProjectRow]:
     """Show what a project is made of: addresses, sites, prefixes, crawls."""
     return Value(_project_row(context.archive, projects_of(context.archive).show(asked.name)))
@@ -216,20 +200,14 @@ class RemovedProject:
 
 
 @operation(
-    "remove_project",
-    right=WRITE,
-    verb="projects remove",
-    route=("DELETE", "/projects/{name}"),
-    status=204,
-    errors=(404,),
-    creates=False,
-    audited="project removed",
+    "remove_project", right=WRITE, verb="projects remove", route=("DELETE", "/projects/{name}"), status=204,
+    errors=(404,), creates=False, audited="project removed",
     subject=lambda asked: " ".join((asked.name, *asked.urls, *asked.sites, *asked.prefixes, *asked.crawls)),
     sentence=lambda row: (
         f"Removed: {row.name}." if row.removed else f"Removed from {row.name}: {', '.join((*row.urls, *row.parts))}."
     ),
     examples=("letopis projects remove news", "letopis projects remove news --site example.org"),
-)
+)  # fmt: skip
 def remove_project(context: Context, asked: RemoveProjectCommand) -> Value[RemovedProject]:
     """Remove a project of yours or of your group, or single pages from it; the archive keeps the pages."""
     projects = projects_of(context.archive)

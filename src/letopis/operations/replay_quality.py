@@ -60,19 +60,11 @@ class PageQuality(NamedTuple):
 
 
 @operation(
-    "qa",
-    right=WRITE,
-    verb="qa",
-    route=("POST", "/qa"),
-    step="qa",
-    listed="pages",
-    element="page",
+    "qa", right=WRITE, verb="qa", route=("POST", "/qa"), step="qa", listed="pages", element="page",
     columns=("url", "time", "requests", "answered", "completeness", "likeness"),
-    about={"place": str, "completeness": float, "likeness": float | None},
-    errors=(404, 503),
-    creates=False,
+    about={"place": str, "completeness": float, "likeness": float | None}, errors=(404, 503), creates=False,
     examples=("letopis qa https://example.org/", "letopis qa example.org --limit 20 --json"),
-)
+)  # fmt: skip
 def qa(context: Context, asked: QualityQuery) -> Rows[PageQuality]:
     """Replay captured pages in a browser: the share of their requests that the archive answers, and their likeness.
 

@@ -43,13 +43,9 @@ def _publish_sentence(report: PublishReport) -> str:
 
 
 @operation(
-    "publish",
-    right=OWN,
-    verb="publish",
-    creates=False,
-    sentence=_publish_sentence,
+    "publish", right=OWN, verb="publish", creates=False, sentence=_publish_sentence,
     examples=("letopis publish /var/www/archive", "letopis publish /var/www/archive --key secret --json"),
-)
+)  # fmt: skip
 def publish(context: Context, asked: PublishCommand) -> Value[PublishReport]:
     """Publish the archive to DIR as files for any static web server; only new files are written."""
     grace = GRACE_SECONDS if asked.grace is None else asked.grace.total_seconds()
@@ -86,16 +82,13 @@ def _clone_sentence(report: CloneReport | DetachedClone) -> str:
 
 
 @operation(
-    "clone",
-    right=OWN,
-    verb="clone",
-    sentence=_clone_sentence,
+    "clone", right=OWN, verb="clone", sentence=_clone_sentence,
     examples=(
         "letopis clone https://example.org/archive/ copy",
         "letopis clone https://example.org/archive/ news --site news.example.org --from 2026-01-01",
         "letopis clone /mnt/disk/archive copy --lazy",
     ),
-)
+)  # fmt: skip
 def clone(context: LocalContext, asked: CloneCommand) -> Value[CloneReport]:
     """Make DIR a copy of the archive published at URL (http, https, file: or a folder). Run again to resume."""
     selection = CloneSelection(
@@ -131,17 +124,14 @@ class DetachedClone(NamedTuple):
 
 
 @operation(
-    "pull",
-    right=OWN,
-    verb="pull",
-    sentence=_clone_sentence,
+    "pull", right=OWN, verb="pull", sentence=_clone_sentence,
     examples=(
         "letopis pull copy",
         "letopis pull copy --fill",
         "letopis pull copy --detach",
         "letopis pull copy --json",
     ),
-)
+)  # fmt: skip
 def pull(context: LocalContext, asked: PullCommand) -> Value[CloneReport] | Value[DetachedClone]:
     """Bring the clone DIR up to date; only differences are transferred."""
     if asked.detach:

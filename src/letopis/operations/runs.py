@@ -57,14 +57,8 @@ class StartRun(Parameters):
 
 
 @operation(
-    "start_run",
-    right=WRITE,
-    verb="jobs start",
-    route=("POST", "/runs"),
-    status=201,
-    errors=(403, 404, 429),
-    audited="run started",
-    subject=lambda asked: f"{asked.kind} {asked.site or ''}".strip(),
+    "start_run", right=WRITE, verb="jobs start", route=("POST", "/runs"), status=201, errors=(403, 404, 429),
+    audited="run started", subject=lambda asked: f"{asked.kind} {asked.site or ''}".strip(),
     sentence=lambda job: f"job {job.id}: {job.name}",
     examples=(
         "letopis jobs start crawl https://example.org/ --depth 2",
@@ -74,7 +68,7 @@ class StartRun(Parameters):
         "letopis jobs start export example.org --format wacz",
         "letopis jobs start verify",
     ),
-)
+)  # fmt: skip
 def start_run(context: Context, asked: StartRun) -> Value[Job]:
     """Put a common job into the queue: crawl or audit a site, check its links, write it to a file, verify, compact.
 

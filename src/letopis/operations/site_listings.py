@@ -253,22 +253,14 @@ class SiteAuditQuery(Parameters):
 
 
 @operation(
-    "site_audit",
-    right=READ,
-    row_key=("url", "issues"),
-    verb="map audit",
-    route=("GET", "/map/audit"),
-    step="audit",
-    listed="pages",
-    element="page",
-    columns=("url", "status", "depth", "title", "issues"),
-    about={"site": str, "at": datetime, "issues": dict[str, int], "pages": int, "indexable": int},
-    errors=(404,),
+    "site_audit", right=READ, row_key=("url", "issues"), verb="map audit", route=("GET", "/map/audit"), step="audit",
+    listed="pages", element="page", columns=("url", "status", "depth", "title", "issues"),
+    about={"site": str, "at": datetime, "issues": dict[str, int], "pages": int, "indexable": int}, errors=(404,),
     examples=(
         "letopis map audit example.org",
         "letopis map audit example.org --issue title-missing --at 2024-01-31 --json",
     ),
-)
+)  # fmt: skip
 def site_audit(context: Context, asked: SiteAuditQuery) -> Rows[AuditedPage]:
     """Audit a site: titles, descriptions, headings, canonical addresses, images, redirects, orphans of every page.
 

@@ -102,14 +102,9 @@ def _lines(totals: ArchiveTotals) -> str:
 
 
 @operation(
-    "stats",
-    right=READ,
-    verb="stats",
-    route=("GET", "/stats"),
-    sentence=_lines,
-    examples=("letopis stats", "letopis stats --json"),
-    tool=True,
-)
+    "stats", right=READ, verb="stats", route=("GET", "/stats"), sentence=_lines,
+    examples=("letopis stats", "letopis stats --json"), tool=True,
+)  # fmt: skip
 def stats(context: Context, asked: WholeArchive) -> Value[ArchiveTotals]:
     """Show totals of the archive: documents, versions, checks, bytes, links, and how far the indexes are behind."""
     links, behind = link_index(context.archive).known()
@@ -333,14 +328,10 @@ class SettingRow(NamedTuple):
 
 
 @operation(
-    "settings",
-    right=READ,
-    verb="settings",
-    route=("GET", "/settings"),
-    columns=("name", "value", "default", "unit", "help"),
-    creates=False,
+    "settings", right=READ, verb="settings", route=("GET", "/settings"),
+    columns=("name", "value", "default", "unit", "help"), creates=False,
     examples=("letopis settings", "letopis settings --json"),
-)
+)  # fmt: skip
 def settings(context: Context | LocalContext, asked: WholeArchive) -> Rows[SettingRow]:
     """List the settings in effect, with their defaults; secrets are never shown. Needs no archive."""
     if isinstance(context, Context):
@@ -428,14 +419,10 @@ def new_change(row: LoggedChange) -> NewChange:
 
 
 @operation(
-    "changes",
-    right=READ,
-    verb="changes",
-    route=("GET", "/changes"),
-    about={"cursor": str},
+    "changes", right=READ, verb="changes", route=("GET", "/changes"), about={"cursor": str},
     columns=("cursor", "time", "verdict", "version", "url", "reason"),
     examples=("letopis changes anna", "letopis changes ack anna v17"),
-)
+)  # fmt: skip
 def changes(context: Context, asked: ChangesQuery) -> Rows[NewChange]:
     """List the versions that a client has not acknowledged yet, in the order of recording."""
     after = change_position(context.archive, _client(asked.client))
@@ -458,13 +445,9 @@ class ClientPosition(NamedTuple):
 
 
 @operation(
-    "acknowledge",
-    right=WRITE,
-    verb="changes ack",
-    route=("POST", "/changes/ack"),
-    creates=False,
+    "acknowledge", right=WRITE, verb="changes ack", route=("POST", "/changes/ack"), creates=False,
     sentence=lambda position: f"{position.client} has taken everything up to {position.cursor}",
-)
+)  # fmt: skip
 def acknowledge(context: Context, asked: AcknowledgeCommand) -> Value[ClientPosition]:
     """Acknowledge the changes up to a cursor; the client does not get them again."""
     client, found = _client(asked.client), _CURSOR.fullmatch(asked.cursor)

@@ -103,16 +103,11 @@ class TwoFactorState:
 
 
 @operation(
-    "end_two_factor",
-    right=WRITE,
-    verb="users two-factor-off",
-    route=("POST", "/users/{name}/two-factor/off"),
-    errors=(404, 429),
-    creates=False,
-    audited="second factor off",
+    "end_two_factor", right=WRITE, verb="users two-factor-off", route=("POST", "/users/{name}/two-factor/off"),
+    errors=(404, 429), creates=False, audited="second factor off",
     sentence=lambda row: f"{row.name} signs in with the password alone.",
     examples=("letopis users two-factor-off anna",),
-)
+)  # fmt: skip
 def end_two_factor(context: Context, asked: EndTwoFactorCommand) -> Value[TwoFactorState]:
     """Switch the second factor of a user off: your own with a code; owners, that of anybody."""
     user, factors = _own_user(context, asked.name), second_factors_of(context.archive)

@@ -67,12 +67,9 @@ def _verify_sentence(found: VerifyProblem | RepairReport) -> str:
 
 
 @operation(
-    "verify",
-    right=OWN,
-    verb="verify",
-    sentence=_verify_sentence,
+    "verify", right=OWN, verb="verify", sentence=_verify_sentence,
     examples=("letopis verify", "letopis verify --repair"),
-)
+)  # fmt: skip
 def verify(context: LocalContext, asked: VerifyCommand) -> Rows[VerifyProblem] | Value[RepairReport]:
     """Check every byte and every reference, and list what is damaged.
 
@@ -146,17 +143,10 @@ def _compact_sentence(report: CompactReport) -> str:
 
 
 @operation(
-    "compact",
-    right=OWN,
-    verb="compact",
-    step="compact",
-    creates=False,
-    on_cluster=True,
-    audited="compacted",
-    subject=lambda asked: "quick" if asked.quick else "full",
-    sentence=_compact_sentence,
+    "compact", right=OWN, verb="compact", step="compact", creates=False, on_cluster=True, audited="compacted",
+    subject=lambda asked: "quick" if asked.quick else "full", sentence=_compact_sentence,
     examples=("letopis compact", "letopis compact --quick", "letopis compact --cluster tcp://scheduler.example:8786"),
-)
+)  # fmt: skip
 def compact(context: Context, asked: CompactCommand) -> Value[CompactReport]:
     """Recompress old versions, apply retention, free space. Ctrl-C stops; the next run does the rest."""
     archive, stop = context.archive, context.progress.cancelled
@@ -327,13 +317,9 @@ def _backup_sentence(report: BackupReport) -> str:
 
 
 @operation(
-    "backup",
-    right=OWN,
-    verb="backup",
-    creates=False,
-    sentence=_backup_sentence,
+    "backup", right=OWN, verb="backup", creates=False, sentence=_backup_sentence,
     examples=("letopis backup /mnt/backup/archive", "letopis backup s3://backups/archive"),
-)
+)  # fmt: skip
 def backup(context: Context, asked: BackupCommand) -> Value[BackupReport]:
     """Bring a backup up to date: everything at one moment, accounts too; only new packs are copied."""
     return Value(back_up(context.archive, asked.folder, context.counted_progress))
@@ -350,12 +336,9 @@ def _restore_sentence(report: RestoreReport) -> str:
 
 
 @operation(
-    "restore",
-    right=OWN,
-    verb="restore",
-    sentence=_restore_sentence,
+    "restore", right=OWN, verb="restore", sentence=_restore_sentence,
     examples=("letopis restore /mnt/backup/archive --archive /srv/archive",),
-)
+)  # fmt: skip
 def restore(context: LocalContext, asked: RestoreCommand) -> Value[RestoreReport]:
     """Make an empty archive what a backup holds, and check every byte."""
     return Value(restore_archive(asked.folder, context.settings, context.counted_progress))

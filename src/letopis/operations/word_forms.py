@@ -36,14 +36,9 @@ class CompletionQuery(Parameters):
 
 
 @operation(
-    "complete",
-    right=READ,
-    verb="complete",
-    route=("GET", "/search/words"),
-    listed="words",
-    about={"query": str},
+    "complete", right=READ, verb="complete", route=("GET", "/search/words"), listed="words", about={"query": str},
     examples=("letopis complete kate", "letopis complete arch --limit 5 --json"),
-)
+)  # fmt: skip
 def complete(context: Context, asked: CompletionQuery) -> Rows[KnownWord]:
     """List words of the archive that begin with these letters, the most frequent first."""
     found = completions(current_words(context).snapshot(), lowered(nfc(asked.beginning.strip())), asked.limit)
@@ -104,32 +99,19 @@ def _settled_words(context: Context, words: Iterable[str] | None = None) -> Iter
 
 
 @operation(
-    "list_words",
-    right=READ,
-    verb="words list",
-    route=("GET", "/words"),
-    step="wordlist",
-    listed="words",
-    element="word",
-    examples=("letopis words list", "letopis words list --json"),
-)
+    "list_words", right=READ, verb="words list", route=("GET", "/words"), step="wordlist", listed="words",
+    element="word", examples=("letopis words list", "letopis words list --json"),
+)  # fmt: skip
 def list_words(context: Context, asked: AllWordsQuery) -> Rows[WordForm]:
     """List the words whose base forms were set or locked by hand."""
     return Rows(list(_settled_words(context)))
 
 
 @operation(
-    "lock_words",
-    right=WRITE,
-    verb="words lock",
-    route=("POST", "/words/lock"),
-    step="wordlock",
-    listed="words",
-    element="word",
-    audited="words locked",
-    sentence=lambda row: f"{row.form} is its own base form from now on",
+    "lock_words", right=WRITE, verb="words lock", route=("POST", "/words/lock"), step="wordlock", listed="words",
+    element="word", audited="words locked", sentence=lambda row: f"{row.form} is its own base form from now on",
     examples=("letopis words lock Windows", "letopis words lock axes data"),
-)
+)  # fmt: skip
 def lock_words(context: Context, asked: WordsCommand) -> Rows[WordForm]:
     """Lock words: each is its own base form and is found only as written."""
     index = word_index(context.archive)
@@ -137,17 +119,11 @@ def lock_words(context: Context, asked: WordsCommand) -> Rows[WordForm]:
 
 
 @operation(
-    "release_words",
-    right=WRITE,
-    verb="words release",
-    route=("POST", "/words/release"),
-    step="wordrelease",
-    listed="words",
-    element="word",
-    audited="words released",
+    "release_words", right=WRITE, verb="words release", route=("POST", "/words/release"), step="wordrelease",
+    listed="words", element="word", audited="words released",
     sentence=lambda row: f"{row.form} follows rules and dictionaries again",
     examples=("letopis words release Windows",),
-)
+)  # fmt: skip
 def release_words(context: Context, asked: WordsCommand) -> Rows[WordForm]:
     """Release words that were locked or joined; lists those that were."""
     index = word_index(context.archive)

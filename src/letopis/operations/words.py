@@ -182,18 +182,9 @@ def _shown_reason(row: SearchRow) -> Iterator[str]:
 
 
 @operation(
-    "search",
-    right=READ,
-    row_key=("url",),
-    verb="search",
-    route=("GET", "/search"),
-    step="search",
-    listed="results",
-    element="hit",
-    about={"query": str, "total": int, "facets": list[SearchFacet], "suggestion": str, "behind": int},
-    sentence=_shown_hit,
-    on_cluster=True,
-    errors=(404,),
+    "search", right=READ, row_key=("url",), verb="search", route=("GET", "/search"), step="search", listed="results",
+    element="hit", about={"query": str, "total": int, "facets": list[SearchFacet], "suggestion": str, "behind": int},
+    sentence=_shown_hit, on_cluster=True, errors=(404,),
     examples=(
         "letopis search katedra",
         "letopis search '\"exact phrase\" prefix* site:example.org'",
@@ -202,7 +193,7 @@ def _shown_reason(row: SearchRow) -> Iterator[str]:
         "letopis search --rebuild --cluster tcp://scheduler.example:8786",
     ),
     tool=True,
-)
+)  # fmt: skip
 def search(context: Context, asked: SearchQuery) -> Rows[SearchRow]:
     """Find pages by their words, best first.
 
@@ -303,16 +294,10 @@ class NearWordsQuery(Parameters):
 
 
 @operation(
-    "near",
-    right=READ,
-    verb="near",
-    route=("GET", "/near"),
-    step="wordprefix",
-    element="near",
-    about={"word": str, "distance": int},
-    errors=(404,),
+    "near", right=READ, verb="near", route=("GET", "/near"), step="wordprefix", element="near",
+    about={"word": str, "distance": int}, errors=(404,),
     examples=("letopis near katedra", "letopis near system --distance 3 --site example.org --at yesterday"),
-)
+)  # fmt: skip
 def near(context: Context, asked: NearWordsQuery) -> Rows[NearbyWord]:
     """List the words that occur near a word in one block, in base forms.
 
@@ -340,16 +325,9 @@ def _shown_phrase(found: PhraseHistory) -> str:
 
 
 @operation(
-    "when",
-    right=READ,
-    verb="when",
-    route=("GET", "/when"),
-    step="when",
-    sentence=_shown_phrase,
-    errors=(404,),
-    examples=("letopis when 'terms of service'", "letopis when katedra --site example.org"),
-    tool=True,
-)
+    "when", right=READ, verb="when", route=("GET", "/when"), step="when", sentence=_shown_phrase, errors=(404,),
+    examples=("letopis when 'terms of service'", "letopis when katedra --site example.org"), tool=True,
+)  # fmt: skip
 def when(context: Context, asked: PhraseQuery) -> Value[PhraseHistory]:
     """Find when a phrase first and last appeared on any page, over all versions."""
     _require_sites(context, asked.sites)
@@ -375,18 +353,13 @@ class ParagraphOrigin:
 
 
 @operation(
-    "origin",
-    right=READ,
-    verb="origin",
-    route=("GET", "/origin"),
-    about={"url": str, "known": float | None},
-    columns=("first_time", "first_url", "elsewhere", "paragraph"),
-    errors=(404,),
+    "origin", right=READ, verb="origin", route=("GET", "/origin"), about={"url": str, "known": float | None},
+    columns=("first_time", "first_url", "elsewhere", "paragraph"), errors=(404,),
     examples=(
         "letopis origin https://example.org/article",
         "letopis origin https://example.org/ --at 2024-01-31 --json",
     ),
-)
+)  # fmt: skip
 def origin(context: Context, asked: OriginQuery) -> Rows[ParagraphOrigin]:
     """Find where and when each long paragraph of a page first appeared in the archive.
 
@@ -425,17 +398,10 @@ def _shown_category(category: PageCategory) -> str:
 
 
 @operation(
-    "categories",
-    right=READ,
-    verb="categories",
-    route=("GET", "/categories"),
-    step="categories",
-    element="category",
-    about={"site": str, "at": datetime},
-    sentence=_shown_category,
-    errors=(404,),
+    "categories", right=READ, verb="categories", route=("GET", "/categories"), step="categories", element="category",
+    about={"site": str, "at": datetime}, sentence=_shown_category, errors=(404,),
     examples=("letopis categories example.org", "letopis categories example.org --at 2024-01-31 --json"),
-)
+)  # fmt: skip
 def categories(context: Context, asked: CategoriesQuery) -> Rows[PageCategory]:
     """Sort the pages of a site into a tree by their key words.
 
