@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from letopis.archive.write_gates import MOST_TAKEN_IN, PAUSE_SECONDS, WAIT_SECONDS
+from letopis.archive.write_gates import MOST_TAKEN_IN, PAUSE_SECONDS, WAIT_SECONDS, LocalGate
 from letopis.catalog import Catalog, Cursor
 from letopis.catalog.leases import UPKEEP, HeldLogs, PackClaims
 from letopis.config import StoreSettings
@@ -293,3 +293,9 @@ class UpkeepLease:
     def release(self) -> None:
         """Gives it back."""
         self._claims.drop(UPKEEP, self._fence)
+
+
+StoreGate = LocalGate | SharedGate
+"""The right to write, whoever keeps it."""
+UpkeepGate = StoreGate | LeasedUpkeepGate
+"""The right to move and remove packs."""

@@ -63,39 +63,12 @@ _HOMES = {
 }
 
 __all__ = [
-    "ContentFilter",
-    "DiffBounds",
-    "DiffLevel",
-    "DiffPiece",
-    "FilterKind",
-    "Fingerprint",
-    "HostProfile",
-    "LinkChanges",
-    "MuteRules",
-    "PageHabits",
-    "PageState",
-    "apply_binary_delta",
-    "char_diff",
-    "compare",
-    "diff_as_json",
-    "diff_pieces",
-    "filter_page",
-    "filter_source",
-    "filter_text",
-    "fingerprint",
-    "known_share",
-    "known_share_of",
-    "learn_habits",
-    "link_changes",
-    "link_diff",
-    "long_paragraphs",
-    "make_binary_delta",
-    "side_by_side_html",
-    "unified_diff",
-    "visual_html",
-    "visual_html_in_time",
-    "word_diff",
-]
+    "ContentFilter", "DiffBounds", "DiffLevel", "DiffPiece", "FilterKind", "Fingerprint", "HostProfile",
+    "LinkChanges", "MuteRules", "PageHabits", "PageState", "apply_binary_delta", "char_diff", "compare",
+    "diff_as_json", "diff_pieces", "filter_page", "filter_source", "filter_text", "fingerprint", "known_share",
+    "known_share_of", "learn_habits", "link_changes", "link_diff", "long_paragraphs", "make_binary_delta",
+    "side_by_side_html", "unified_diff", "visual_html", "visual_html_in_time", "word_diff",
+]  # fmt: skip
 
 # What compares and shows is imported at its first use: a crawl that meets new pages does neither.
 __getattr__ = public_names(__name__, _HOMES)

@@ -21,24 +21,10 @@ _HOMES = {
 }
 
 __all__ = [
-    "ContentForm",
-    "Format",
-    "Mode",
-    "PageDraft",
-    "SitemapEntry",
-    "Source",
-    "content_text",
-    "content_types",
-    "decode",
-    "format_for",
-    "page_from_json",
-    "page_to_json",
-    "page_to_xml",
-    "read_in_own_process",
-    "read_page",
-    "sitemap_entries",
-    "sniff",
-]
+    "ContentForm", "Format", "Mode", "PageDraft", "SitemapEntry", "Source", "content_text", "content_types",
+    "decode", "format_for", "page_from_json", "page_to_json", "page_to_xml", "read_in_own_process", "read_page",
+    "sitemap_entries", "sniff",
+]  # fmt: skip
 
 # Few commands read sitemaps or write Markdown: what does so is imported at its first use.
 __getattr__ = public_names(__name__, _HOMES)

@@ -30,26 +30,10 @@ _HOMES = {
 }
 
 __all__ = [
-    "BROWSER_HEADERS",
-    "BrowserFetcher",
-    "Client",
-    "CookieJar",
-    "CurlTransport",
-    "CutShort",
-    "Origin",
-    "RangePart",
-    "RangeReader",
-    "RangesIgnored",
-    "Transport",
-    "error_of_response",
-    "fetch_once",
-    "is_private_url",
-    "is_public",
-    "limits_of",
-    "private_ok",
-    "require_browser",
-    "retry_after",
-]
+    "BROWSER_HEADERS", "BrowserFetcher", "Client", "CookieJar", "CurlTransport", "CutShort", "Origin", "RangePart",
+    "RangeReader", "RangesIgnored", "Transport", "error_of_response", "fetch_once", "is_private_url", "is_public",
+    "limits_of", "private_ok", "require_browser", "retry_after",
+]  # fmt: skip
 
 # What fetches is imported at its first use: most commands only ask whether an address may be fetched.
 __getattr__ = public_names(__name__, _HOMES)
