@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from letopis.archive.archive import Archive
-from letopis.archive.pack_facts import TakenIn, find_places, take_in_facts
-from letopis.archive.records import Identity, digest_text, identify, is_beside, url_of_key
-from letopis.catalog import ABSENT, Catalog, ContentRow, salvage
+from letopis.archive.pack_facts import TakenIn, content_fault, find_places, take_in_facts
+from letopis.archive.records import digest_text, is_beside, url_of_key
+from letopis.catalog import ABSENT, Catalog, salvage
 from letopis.catalog.straightening import straighten
 from letopis.config import Settings
-from letopis.errors import Damaged
 from letopis.model import from_millis, rfc3339
-from letopis.store import ContentPlace, LocalBackend, Store, VersionFact
+from letopis.store import LocalBackend, Store, VersionFact
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +65,9 @@ def unreadable_contents(
         progress(done)
         if row.method == ABSENT:
             continue
-        fault = _content_fault(store, row)
+        fault = content_fault(store, row)
         if fault:
             yield IntegrityProblem(f"content {digest_text(row.sha1)}", fault, row.id)
-
-
-def _content_fault(store: Store, row: ContentRow) -> str:
-    try:
-        body = store.read(ContentPlace(row.pack, row.place, row.slot), row.stored_bytes).body
-    except Damaged as error:
-        return error.message
-    right = identify(body) == Identity(row.sha1, row.identity) and len(body) == row.raw_bytes
-    return "" if right else "the bytes are those of another content"
 
 
 def unknown_facts(catalog: Catalog, store: Store, beyond: Mapping[int, int]) -> Iterator[VersionFact]:

@@ -82,7 +82,7 @@ MOST_TAKEN_IN = 64 << 20
 """Bytes of packs that opening an archive for reading takes in: a second or so."""
 
 
-def _when_free(take: Callable[[], T], deadline: float) -> T:
+def when_free(take: Callable[[], T], deadline: float) -> T:
     """What others may hold, as soon as they do not; Busy after the deadline."""
     while True:
         try:
@@ -139,8 +139,8 @@ class LocalGate:
         deadline = time.monotonic() + WAIT_SECONDS
         with ExitStack() as turn:
             if not self._has_place:
-                _when_free(lambda: turn.enter_context(self._place()), deadline)
-            return _when_free(self._open, deadline)
+                when_free(lambda: turn.enter_context(self._place()), deadline)
+            return when_free(self._open, deadline)
 
     @contextmanager
     def waiting(self) -> Iterator[Callable[[], bool]]:

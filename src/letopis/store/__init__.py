@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from letopis.lazy import public_names
+from letopis.lazy import homes, public_names
 from letopis.store.backend import Backend, Disk, LocalBackend, WriteLease
 from letopis.store.content_reader import SiteTexts
 from letopis.store.pack_format import HEADER_BYTES
@@ -26,12 +26,10 @@ if TYPE_CHECKING:
     from letopis.store.bucket import BlockCache, Bucket
     from letopis.store.object_backend import ObjectBackend, WriterCoordination
 
-_HOMES = {
-    "BlockCache": "bucket",
-    "Bucket": "bucket",
-    "ObjectBackend": "object_backend",
-    "WriterCoordination": "object_backend",
-}
+_HOMES = homes({
+    "bucket": ("BlockCache", "Bucket"),
+    "object_backend": ("ObjectBackend", "WriterCoordination"),
+})  # fmt: skip
 
 __all__ = [
     "HEADER_BYTES", "AppendResult", "Backend", "BlockCache", "Bucket", "ChainEntry", "CompactionBatch",
