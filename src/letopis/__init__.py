@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from letopis.lazy import public_names
+from letopis.lazy import homes, public_names
 
 if TYPE_CHECKING:
     from letopis.archive import Archive
@@ -25,43 +25,21 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "Archive": "archive",
-    "Busy": "errors",
-    "Check": "model",
-    "Damaged": "errors",
-    "DocumentTooLarge": "errors",
-    "LetopisError": "errors",
-    "Monitor": "monitor",
-    "NotFound": "errors",
-    "NotReady": "errors",
-    "Put": "model",
-    "PutResult": "model",
-    "Refused": "errors",
-    "Settings": "config",
-    "Unavailable": "errors",
-    "UsageError": "errors",
-    "Version": "model",
-}
+_HOMES = homes({
+    "archive": ("Archive",),
+    "config": ("Settings",),
+    "errors": (
+        "Busy", "Damaged", "DocumentTooLarge", "LetopisError", "NotFound", "NotReady", "Refused", "Unavailable",
+        "UsageError",
+    ),
+    "model": ("Check", "Put", "PutResult", "Version"),
+    "monitor": ("Monitor",),
+})  # fmt: skip
 
 __all__ = [
-    "Archive",
-    "Busy",
-    "Check",
-    "Damaged",
-    "DocumentTooLarge",
-    "LetopisError",
-    "Monitor",
-    "NotFound",
-    "NotReady",
-    "Put",
-    "PutResult",
-    "Refused",
-    "Settings",
-    "Unavailable",
-    "UsageError",
-    "Version",
-]
+    "Archive", "Busy", "Check", "Damaged", "DocumentTooLarge", "LetopisError", "Monitor", "NotFound", "NotReady",
+    "Put", "PutResult", "Refused", "Settings", "Unavailable", "UsageError", "Version",
+]  # fmt: skip
 
 # Public names are imported at their first use: the command line starts faster without them.
 __getattr__ = public_names(__name__, _HOMES)

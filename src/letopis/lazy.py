@@ -12,7 +12,7 @@ stands among the imports, says what is needed, and costs nothing until
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from tantivy import FieldType, Occur, Order, Query
 
 __all__ = [
-    "FieldType", "Occur", "Order", "Query", "etree", "lazy", "np", "npt", "public_names", "regex", "socket", "tantivy",
+    "FieldType", "Occur", "Order", "Query", "etree", "homes", "lazy", "np", "npt", "public_names", "regex", "socket",
+    "tantivy",
 ]  # fmt: skip
 
 
@@ -68,6 +69,11 @@ if not TYPE_CHECKING:  # what many modules name, and most processes never use: 2
     np, npt, etree = lazy("numpy"), lazy("numpy.typing"), lazy("lxml.etree")
     regex, socket, tantivy = lazy("regex"), lazy("socket"), lazy("tantivy")
     FieldType, Occur, Order, Query = (_LazyClass(tantivy, name) for name in ("FieldType", "Occur", "Order", "Query"))
+
+
+def homes(names: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The module of each name, from the names that each module has."""
+    return {name: module for module, many in names.items() for name in many}
 
 
 def public_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:

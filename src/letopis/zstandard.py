@@ -6,42 +6,22 @@ import sys
 
 if sys.version_info >= (3, 14):
     from compression import zstd
-    from compression.zstd import (
-        CompressionParameter,
-        DecompressionParameter,
-        ZstdCompressor,
-        ZstdDecompressor,
-        ZstdDict,
-        ZstdError,
-        compress,
-        decompress,
-    )
 else:
     from backports import zstd
-    from backports.zstd import (
-        CompressionParameter,
-        DecompressionParameter,
-        ZstdCompressor,
-        ZstdDecompressor,
-        ZstdDict,
-        ZstdError,
-        compress,
-        decompress,
-    )
 
 __all__ = [
-    "CompressionParameter",
-    "DecompressionParameter",
-    "ZstdCompressor",
-    "ZstdDecompressor",
-    "ZstdDict",
-    "ZstdError",
-    "as_prefix",
-    "compress",
-    "compress_behind",
-    "decompress",
-    "zstd",
-]
+    "CompressionParameter", "DecompressionParameter", "ZstdCompressor", "ZstdDecompressor", "ZstdDict", "ZstdError",
+    "as_prefix", "compress", "compress_behind", "decompress", "zstd",
+]  # fmt: skip
+
+CompressionParameter = zstd.CompressionParameter
+DecompressionParameter = zstd.DecompressionParameter
+ZstdCompressor = zstd.ZstdCompressor
+ZstdDecompressor = zstd.ZstdDecompressor
+ZstdDict = zstd.ZstdDict
+ZstdError = zstd.ZstdError
+compress = zstd.compress
+decompress = zstd.decompress
 
 _LARGEST_WINDOW = 27
 _SHORTEST_PREFIX = 8

@@ -7,8 +7,8 @@ from time import process_time
 import pytest
 
 from letopis.change import ContentFilter, FilterKind, filter_source
-from letopis.change.amounts import first_number
 from letopis.change.offers import price_markup, stock_markup
+from letopis.change.values import first_number
 
 LD = '<script type="application/ld+json">{"@graph": [{"@type": "Product", "offers": {"@type": "Offer", "price": 19.9, '
 LD += '"priceCurrency": "EUR", "availability": "https://schema.org/OutOfStock"}}]}</script>'

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from letopis.change.amounts import first_number
+from letopis.change.values import first_number
 from letopis.config import MonitorSettings
 from letopis.errors import UsageError
 from letopis.model import to_millis

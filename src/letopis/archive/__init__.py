@@ -1,26 +1,11 @@
 """The one object that joins contents and catalogue."""
 
 from letopis.archive.archive import Archive, utc_now
-from letopis.archive.reader import DIFF_FORMATS
-from letopis.archive.records import CheckDetails, Identity, NewCapture, PackNote, RecordedCapture, digest_text, identify
+from letopis.archive.records import CheckDetails, Identity, NewCapture, RecordedCapture, digest_text, identify
 from letopis.archive.write_gates import CLONE_MARKER, holds_archive, is_clone
 from letopis.model.rights import OWN, READ, WRITE
 
 __all__ = [
-    "CLONE_MARKER",
-    "DIFF_FORMATS",
-    "OWN",
-    "READ",
-    "WRITE",
-    "Archive",
-    "CheckDetails",
-    "Identity",
-    "NewCapture",
-    "PackNote",
-    "RecordedCapture",
-    "digest_text",
-    "holds_archive",
-    "identify",
-    "is_clone",
-    "utc_now",
-]
+    "CLONE_MARKER", "OWN", "READ", "WRITE", "Archive", "CheckDetails", "Identity", "NewCapture", "RecordedCapture",
+    "digest_text", "holds_archive", "identify", "is_clone", "utc_now",
+]  # fmt: skip

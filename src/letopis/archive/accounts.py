@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from heapq import merge
 
 from letopis.archive.activity import LatestVersion, latest_versions_of
-from letopis.archive.archive import Archive
+from letopis.archive.archive import Archive, of_archive
 from letopis.catalog import ResourceRow
-from letopis.catalog.accounts import HASHINGS, Accounts, Project, ProjectPart, Projects, Token, User
+from letopis.catalog.accounts import HASHINGS, Accounts, Project, ProjectPart, Projects, User
 from letopis.catalog.invitations import Invitation, Invitations
 from letopis.catalog.sessions import SessionRows
 from letopis.catalog.two_factor import SecondFactors, authenticator_uri, code_at, secret_text
@@ -18,51 +18,21 @@ from letopis.urls import host as host_of
 from letopis.urls.scope import Scope, ScopeKind
 
 __all__ = [
-    "HASHINGS",
-    "Accounts",
-    "Invitation",
-    "Invitations",
-    "Project",
-    "ProjectPart",
-    "Projects",
-    "SecondFactors",
-    "SessionRows",
-    "Token",
-    "User",
-    "accounts_of",
-    "authenticator_uri",
-    "code_at",
-    "invitations_of",
-    "is_in_parts",
-    "latest_of_project",
-    "project_pages",
-    "project_part",
-    "projects_of",
-    "second_factors_of",
-    "secret_text",
-    "session_rows_of",
+    "HASHINGS", "Accounts", "Invitation", "Project", "ProjectPart", "SecondFactors", "SessionRows", "User",
+    "accounts_of", "authenticator_uri", "code_at", "invitations_of", "is_in_parts", "latest_of_project",
+    "project_pages", "project_part", "projects_of", "second_factors_of", "secret_text", "session_rows_of",
     "wants_second_factor",
-]
+]  # fmt: skip
 
 
-def accounts_of(archive: Archive) -> Accounts:
-    """Its users and their tokens."""
-    return Accounts(archive.catalog.database)
-
-
-def session_rows_of(archive: Archive) -> SessionRows:
-    """Who is signed in."""
-    return SessionRows(archive.catalog.database)
-
-
-def invitations_of(archive: Archive) -> Invitations:
-    """Links by which people make their own accounts."""
-    return Invitations(archive.catalog.database)
-
-
-def second_factors_of(archive: Archive) -> SecondFactors:
-    """Who signs in with a code of an app as well."""
-    return SecondFactors(archive.catalog.database)
+accounts_of = of_archive(Accounts)
+"""Its users and their tokens."""
+session_rows_of = of_archive(SessionRows)
+"""Who is signed in."""
+invitations_of = of_archive(Invitations)
+"""Links by which people make their own accounts."""
+second_factors_of = of_archive(SecondFactors)
+"""Who signs in with a code of an app as well."""
 
 
 def wants_second_factor(archive: Archive, user: User) -> bool:
@@ -71,9 +41,8 @@ def wants_second_factor(archive: Archive, user: User) -> bool:
     return who == "everybody" or (who == "owners" and bool(user.mask & OWN))
 
 
-def projects_of(archive: Archive) -> Projects:
-    """Its named sets of pages."""
-    return Projects(archive.catalog.database)
+projects_of = of_archive(Projects)
+"""Its named sets of pages."""
 
 
 def project_part(kind: str, name: str, scope: Scope) -> ProjectPart:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from letopis.archive.archive import Archive
+from letopis.archive.archive import Archive, of_archive
 from letopis.archive.records import CheckDetails, digest_text
 from letopis.catalog import CatalogTotals, ResourceRow
 from letopis.catalog.activity import (
@@ -17,8 +17,6 @@ from letopis.catalog.activity import (
     HOUR,
     Activity,
     ChangeRow,
-    DayRow,
-    GrownDay,
     HostContents,
     HourRow,
     LatestVersion,
@@ -41,42 +39,15 @@ else:
     verdicts = lazy("letopis.archive.verdicts")
 
 __all__ = [
-    "DAY",
-    "HOUR",
-    "Activity",
-    "ChangeRow",
-    "DayRow",
-    "GrownDay",
-    "HostContents",
-    "HostPages",
-    "HourRow",
-    "LatestVersion",
-    "LatestVersions",
-    "LoggedChange",
-    "MethodRow",
-    "PageRow",
-    "RecentVersion",
-    "ResourceRow",
-    "StoredContents",
-    "acknowledge_changes",
-    "activity_of",
-    "busiest_hosts",
-    "catalogue_bytes",
-    "change_position",
-    "changes_since",
-    "find_page",
-    "is_checked",
-    "latest_versions_of",
-    "newest_change",
-    "recent_versions",
-    "spread_tables",
-    "stored_at_once",
-]
+    "DAY", "HOUR", "Activity", "ChangeRow", "HostContents", "HourRow", "LatestVersion", "LatestVersions",
+    "LoggedChange", "MethodRow", "PageRow", "StoredContents", "acknowledge_changes", "activity_of", "busiest_hosts",
+    "catalogue_bytes", "change_position", "changes_since", "find_page", "is_checked", "latest_versions_of",
+    "newest_change", "recent_versions", "spread_tables", "stored_at_once",
+]  # fmt: skip
 
 
-def activity_of(archive: Archive) -> Activity:
-    """Counts and lists by day, page and host."""
-    return Activity(archive.catalog.database)
+activity_of = of_archive(Activity)
+"""Counts and lists by day, page and host."""
 
 
 @contextmanager

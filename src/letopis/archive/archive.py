@@ -12,18 +12,19 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from letopis.archive.reader import RecordReader
 from letopis.archive.recording import Recorder
 from letopis.archive.records import NewCapture, RecordedCapture, capture_of, capture_of_put
 from letopis.archive.sets import CaptureSets, members_recorded, pages_with_members, write_sets
-from letopis.archive.write_gates import JointUpkeepGate, LocalGate, StoreGate, copy_if_read_only, is_clone, refuse_clone
+from letopis.archive.write_gates import LocalGate, copy_if_read_only, is_clone, refuse_clone
 from letopis.binary import disk_usage, make_private_folder
-from letopis.catalog import Catalog, Cursor, Sqlite, dialect_for
+from letopis.catalog import Catalog, Cursor, Database, Sqlite, dialect_for
 from letopis.catalog.schema import has_table
 from letopis.config import ArchiveSettings, Settings
 from letopis.errors import REPAIR, Damaged, NewerFormat, NotReady, Refused
@@ -49,11 +50,10 @@ if TYPE_CHECKING:
     from letopis.archive import compaction, differences, edited_settings, integrity, shared_gate, verdicts
     from letopis.archive.compaction import CompactReport
     from letopis.archive.integrity import IntegrityProblem, RepairReport
-    from letopis.catalog import salvage
+    from letopis.archive.shared_gate import LeasedUpkeepGate, StoreGate
     from letopis.store import bucket as buckets
     from letopis.store import object_backend
 else:
-    salvage = lazy("letopis.catalog.salvage")
     compaction = lazy("letopis.archive.compaction")
     differences = lazy("letopis.archive.differences")
     edited_settings = lazy("letopis.archive.edited_settings")
@@ -79,6 +79,7 @@ def refuse_packs(backend: Backend, begun: Callable[[], bool] = lambda: False) ->
         )
 
 
+P = ParamSpec("P")
 T = TypeVar("T")
 PUT_BATCH = 256
 """Puts that share one durable commit."""
@@ -87,6 +88,11 @@ PUT_BATCH = 256
 def utc_now() -> datetime:
     """The wall clock."""
     return datetime.now(UTC)
+
+
+def _machine_millis() -> int:
+    """Leases run by the machine's own clock, whatever day the archive is told it is."""
+    return time.time_ns() // 1_000_000
 
 
 class Archive:
@@ -153,12 +159,8 @@ class Archive:
 
     def _alone(self) -> tuple[Backend, Callable[[Catalog], StoreGate]]:
         """Packs in the archive's folder."""
-
-        def backend() -> Backend:
-            return LocalBackend(self.folder / "packs")
-
-        # The packs of a clone hold what its origin knows, of which it may show a part.
-        takes_in = not (self._following or self._rebuilding or self.is_clone)
+        backend: Callable[[], Backend] = partial(LocalBackend, self.folder / "packs")
+        takes_in = self._takes_in()
         return backend(), lambda catalog: LocalGate(
             catalog, self.folder, backend, self.settings.store, takes_in=takes_in
         )
@@ -172,12 +174,15 @@ class Archive:
             return object_backend.ObjectBackend(bucket, cache, sharing)
 
         def gate(catalog: Catalog) -> StoreGate:
-            # Leases run by the machine's own clock, whatever day the archive is told it is.
-            takes_in = not (self._following or self._rebuilding or self.is_clone)
-            now = lambda: time.time_ns() // 1_000_000  # noqa: E731
-            return shared_gate.SharedGate(catalog, backend, self.settings.store, now, takes_in=takes_in)
+            return shared_gate.SharedGate(
+                catalog, backend, self.settings.store, _machine_millis, takes_in=self._takes_in()
+            )
 
         return backend(object_backend.WriterCoordination(shared_gate.NoLease, lambda last: last + 1)), gate
+
+    def _takes_in(self) -> bool:
+        """Whether what the packs tell is recorded: those of a clone hold more than it shows."""
+        return not (self._following or self._rebuilding or self.is_clone)
 
     @classmethod
     def open(cls, settings: Settings) -> Archive:
@@ -350,7 +355,7 @@ class Archive:
         run = compaction.Compaction(self.catalog, self._gate, self.settings.store, to_millis(self.clock()))
         return run.run(effort, progress, stop)
 
-    def joint_upkeep_gate(self, fence: int | None = None) -> JointUpkeepGate:
+    def joint_upkeep_gate(self, fence: int | None = None) -> LeasedUpkeepGate:
         """The right to upkeep that machines share: a new one, or the one that `fence` stands for."""
         return self._gate.lent(fence)
 
@@ -394,25 +399,7 @@ class Archive:
         if settings.database.url:
             with cls(settings=settings, rebuilding=True) as archive:
                 return integrity.rebuild_catalog(archive.catalog, archive._store, archive.folder / "index")
-        return cls._repair_file(settings, Sqlite.file_in(Path(settings.archive.path)))
-
-    @classmethod
-    def _repair_file(cls, settings: Settings, file: Path) -> RepairReport:
-        draft = file.with_name(f"{file.name}.new")
-        lease = LocalBackend(file.parent / "packs").lease()  # who writes now waits, and finds the file replaced
-        try:
-            salvage.remove_draft(draft)
-            whole = salvage.salvage_rows(file, draft)[0] if file.exists() else False
-            with cls(settings=settings, rebuilding=True, draft=draft) as archive:
-                missing = salvage.salvage_rows(file, draft)[1] if file.exists() and not whole else ()
-                report = integrity.rebuild_catalog(
-                    archive.catalog, archive._store, archive.folder / "index", missing, clone=archive.is_clone
-                )
-                archive.catalog.tidy()
-            salvage.put_in_place(draft, file)
-        finally:
-            lease.release()
-        return report
+        return integrity.rebuild_file(settings, Sqlite.file_in(Path(settings.archive.path)))
 
     # Reading
 
@@ -452,19 +439,22 @@ class Archive:
 
     def stats(self) -> Stats:
         """Totals, counted afresh."""
-        counted = self.catalog.totals()
         return Stats(
-            documents=counted.documents,
-            versions=counted.versions,
-            checks=counted.checks,
-            contents=counted.contents,
-            raw_bytes=counted.raw_bytes,
+            **self.catalog.totals()._asdict(),
             pack_bytes=self._store.stats().pack_bytes,
             catalog_bytes=self.catalog.bytes(),
             links=indexed_links(self.folder),
-            hosts=counted.hosts,
             index_bytes=disk_usage(self.folder / "index").bytes,
         )
+
+
+def of_archive(ask: Callable[Concatenate[Database, P], T]) -> Callable[Concatenate[Archive, P], T]:
+    """What answers from the database of the catalogue, a question or an object for a topic, for an archive."""
+
+    def answer(archive: Archive, /, *values: P.args, **named: P.kwargs) -> T:
+        return ask(archive.catalog.database, *values, **named)
+
+    return answer
 
 
 def link_total_file(folder: Path) -> Path:

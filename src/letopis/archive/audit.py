@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-from letopis.archive.archive import Archive
+from letopis.archive.archive import Archive, of_archive
 from letopis.catalog.audit import DAY, DAYS_KEPT, AuditLog, AuditRow, DailyUsage, UseCounts, seconds_to_next_day
 from letopis.errors import LetopisError
 from letopis.lazy import lazy
@@ -25,8 +25,8 @@ else:
     sessions = lazy("letopis.catalog.sessions")
 
 __all__ = [
-    "DAYS_KEPT", "AuditEntry", "CountedUse", "DailyUsage", "UseCounter", "audit_entries", "last_done",
-    "record_audit", "seconds_to_next_day", "usage_of", "use_by_day",
+    "DAYS_KEPT", "AuditEntry", "CountedUse", "UseCounter", "audit_entries", "last_done", "record_audit",
+    "seconds_to_next_day", "usage_of", "use_by_day",
 ]  # fmt: skip
 
 CountedUse = Literal["searches", "unanswered", "clicks", "pages", "replays", "requests", "jobs"]
@@ -63,9 +63,8 @@ def last_done(archive: Archive, who: str, action: str, since: int) -> datetime |
     return None if found is None else from_millis(found)
 
 
-def usage_of(archive: Archive) -> DailyUsage:
-    """How much of their quotas people have used today."""
-    return DailyUsage(archive.catalog.database)
+usage_of = of_archive(DailyUsage)
+"""How much of their quotas people have used today."""
 
 
 class UseCounter:

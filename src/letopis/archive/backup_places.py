@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from letopis.binary import exclusive_lock, fsync_file, rename_durably, write_errors, write_parts_durably
 from letopis.config import Settings
@@ -26,38 +26,8 @@ _BUCKET = "s3://"
 _STEP = 8 << 20
 
 
-class BackupPlace(Protocol):
-    """What a backup needs of the place where it lies; files appear there whole or not at all."""
-
-    where: str
-    packs: Backend
-
-    def held(self) -> AbstractContextManager[None]:
-        """Nobody else writes to the backup meanwhile, as far as the place can tell."""
-
-    def read(self, name: str) -> bytes:
-        """A small file; FileNotFoundError when there is none."""
-
-    def replace(self, name: str, data: bytes) -> None:
-        """A small file over whatever is there, durably."""
-
-    def store(self, name: str, file: Path) -> None:
-        """A large file, durably."""
-
-    def fetch(self, name: str, file: Path) -> None:
-        """A large file brought here; FileNotFoundError when there is none."""
-
-    def retire(self, packs: Collection[str], catalogue: str) -> None:
-        """Removes packs and catalogues that are not named."""
-
-
-def place_of(where: str, settings: Settings) -> BackupPlace:
-    """The place of an address: `s3://bucket/prefix`, with the keys of `[store]`, or a folder."""
-    return BackupPrefix(where.rstrip("/"), settings) if where.startswith(_BUCKET) else BackupFolder(Path(where))
-
-
 class BackupFolder:
-    """A folder, best on another disk."""
+    """A folder, best on another disk; files appear there whole or not at all."""
 
     def __init__(self, folder: Path) -> None:
         self.where = str(folder)
@@ -66,30 +36,30 @@ class BackupFolder:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """A lock of the system."""
+        """Nobody else writes to the backup meanwhile."""
         with write_errors(self._folder), exclusive_lock(self._folder / ".lock", f"backs up to {self._folder}"):
             self._folder.chmod(0o700)  # it holds accounts
             (self._folder / _PACKS).mkdir(exist_ok=True)
             yield
 
     def read(self, name: str) -> bytes:
-        """See `BackupPlace`."""
+        """A small file; FileNotFoundError when there is none."""
         return (self._folder / name).read_bytes()
 
     def replace(self, name: str, data: bytes) -> None:
-        """See `BackupPlace`."""
+        """A small file over whatever is there, durably."""
         write_parts_durably(self._folder / name, [data])
 
     def store(self, name: str, file: Path) -> None:
-        """See `BackupPlace`."""
+        """A large file, durably."""
         copy_durably(file, self._folder / name)
 
     def fetch(self, name: str, file: Path) -> None:
-        """See `BackupPlace`."""
+        """A large file brought here; FileNotFoundError when there is none."""
         copy_durably(self._folder / name, file)
 
     def retire(self, packs: Collection[str], catalogue: str) -> None:
-        """See `BackupPlace`."""
+        """Removes packs and catalogues that are not named."""
         for name in set(self.packs.list()).difference(packs):
             self.packs.remove(name)
         for path in self._folder.glob("catalogue-*.sqlite*"):
@@ -98,7 +68,7 @@ class BackupFolder:
 
 
 class BackupPrefix:
-    """A prefix of a bucket that nothing else uses."""
+    """The same in a prefix of a bucket that nothing else uses."""
 
     def __init__(self, url: str, settings: Settings) -> None:
         self.where = url
@@ -113,19 +83,19 @@ class BackupPrefix:
         return nullcontext()
 
     def read(self, name: str) -> bytes:
-        """See `BackupPlace`."""
+        """A small file; FileNotFoundError when there is none."""
         return self._bucket.whole(name)
 
     def replace(self, name: str, data: bytes) -> None:
-        """See `BackupPlace`."""
+        """A small file over whatever is there, durably."""
         self._bucket.replace(name, data)
 
     def store(self, name: str, file: Path) -> None:
-        """See `BackupPlace`."""
+        """A large file, durably."""
         self._bucket.upload(name, file)
 
     def fetch(self, name: str, file: Path) -> None:
-        """See `BackupPlace`."""
+        """A large file brought here; FileNotFoundError when there is none."""
         size = self._bucket.size(name)
         with file.open("wb") as opened:
             for start in range(0, size, _STEP):
@@ -133,11 +103,19 @@ class BackupPrefix:
             fsync_file(opened)
 
     def retire(self, packs: Collection[str], catalogue: str) -> None:
-        """See `BackupPlace`."""
+        """Removes packs and catalogues that are not named."""
         for name in set(self.packs.list()).difference(packs):
             self.packs.remove(name)
         names = self._bucket.sizes()
         self._bucket.delete([name for name in names if name.startswith("catalogue-") and name != catalogue])
+
+
+BackupPlace = BackupFolder | BackupPrefix
+
+
+def place_of(where: str, settings: Settings) -> BackupPlace:
+    """The place of an address: `s3://bucket/prefix`, with the keys of `[store]`, or a folder."""
+    return BackupPrefix(where.rstrip("/"), settings) if where.startswith(_BUCKET) else BackupFolder(Path(where))
 
 
 def copy_durably(source: Path, target: Path) -> None:

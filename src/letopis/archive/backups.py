@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
 from letopis.archive.archive import Archive
 from letopis.archive.backup_places import BackupPlace, place_of
-from letopis.archive.write_gates import JointUpkeepGate, is_clone
+from letopis.archive.write_gates import is_clone
 from letopis.binary import file_sha256, rename_durably, write_errors
 from letopis.catalog import Catalog, Sqlite
 from letopis.catalog.table_copy import begin_copy, copy_catalogue, copy_tables, end_copy, known_tables
@@ -44,6 +44,9 @@ from letopis.errors import (
 from letopis.model import rfc3339
 from letopis.store import Backend, LocalBackend
 from letopis.store.backend import CopiedPack, copy_packs
+
+if TYPE_CHECKING:
+    from letopis.archive.shared_gate import LeasedUpkeepGate
 
 LISTING = "backup.json"
 _PACKS = "packs"
@@ -100,7 +103,7 @@ def back_up(archive: Archive, where: str | Path, progress: BackupProgress = _unt
     _refuse_clone(archive.settings)
     place = place_of(str(where), archive.settings)
     with place.held(), TemporaryDirectory(prefix="letopis-backup-") as folder:
-        before = read_listing(place, or_none=True)
+        before = find_listing(place)
         serial = before.serial + 1 if before else 1
         draft = Path(folder) / f"catalogue-{serial:08d}.sqlite"
         with _one_moment(archive, draft) as sizes:
@@ -147,7 +150,7 @@ def _one_moment(archive: Archive, draft: Path) -> Iterator[Mapping[str, int]]:
 
 
 @contextmanager
-def _renewing(archive: Archive, gate: JointUpkeepGate) -> Iterator[None]:
+def _renewing(archive: Archive, gate: LeasedUpkeepGate) -> Iterator[None]:
     """Keeps the right to upkeep, however long one step of the block takes; Busy at its end when that was lost."""
     over = threading.Event()
 
@@ -248,12 +251,17 @@ def _fetched_catalogue(place: BackupPlace, listing: BackupListing, draft: Path) 
     return draft
 
 
-@overload
-def read_listing(place: BackupPlace, *, or_none: Literal[False] = False) -> BackupListing: ...
-@overload
-def read_listing(place: BackupPlace, *, or_none: Literal[True]) -> BackupListing | None: ...
-def read_listing(place: BackupPlace, *, or_none: bool = False) -> BackupListing | None:
-    """What a backup names; `NotFound` (or None) when there is none."""
+def read_listing(place: BackupPlace) -> BackupListing:
+    """What a backup names; `NotFound` when there is none."""
+    listing = find_listing(place)
+    if listing is None:
+        remedy = Remedy(f"backup {place.where}", "letopis.archive.backups.back_up()", "make one with")
+        raise NotFound(f"{place.where} holds no backup", remedy)
+    return listing
+
+
+def find_listing(place: BackupPlace) -> BackupListing | None:
+    """The same; None when there is none."""
     try:
         fields: dict[str, Any] = json.loads(place.read(LISTING))
         if fields.pop("format") != _FORMAT:
@@ -264,10 +272,7 @@ def read_listing(place: BackupPlace, *, or_none: bool = False) -> BackupListing 
         if any(Path(name).name != name for name in (listing.catalogue, *listing.packs)):
             raise ValueError("names another folder")
     except FileNotFoundError:
-        if or_none:
-            return None
-        remedy = Remedy(f"backup {place.where}", "letopis.archive.backups.back_up()", "make one with")
-        raise NotFound(f"{place.where} holds no backup", remedy) from None
+        return None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise Damaged(f"{LISTING} in {place.where} cannot be read; use another copy of the backup") from None
     return listing

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from letopis.archive.archive import Archive
+from letopis.archive.archive import Archive, of_archive
 from letopis.archive.records import BASE32_PAIRS, own_headers, redirects_of
 from letopis.catalog import CaptureRow, ResourceRow
 from letopis.catalog.activity import Activity
@@ -34,32 +34,11 @@ from letopis.model import Headers, Hop, from_millis, header
 from letopis.urls import join, surt
 
 __all__ = [
-    "ALL_TIMES",
-    "OTHER",
-    "REPEAT",
-    "TOO_LARGE",
-    "UNKNOWN_TYPE",
-    "VERSION",
-    "ArchivedResponse",
-    "CaptureList",
-    "CaptureNeighbours",
-    "KeyRange",
-    "ListedCapture",
-    "ResourceRow",
-    "TimeRange",
-    "Timeline",
-    "TimelineCapture",
-    "checked_urls",
-    "count_checked",
-    "count_checks",
-    "digest_texts",
-    "last_check_time",
-    "load_capture",
-    "reads_at_once",
-    "timeline_of",
-    "timeline_of_key",
-    "version_time",
-]
+    "ALL_TIMES", "OTHER", "REPEAT", "TOO_LARGE", "UNKNOWN_TYPE", "VERSION", "ArchivedResponse", "CaptureList",
+    "CaptureNeighbours", "KeyRange", "ListedCapture", "ResourceRow", "TimeRange", "TimelineCapture", "checked_urls",
+    "count_checked", "count_checks", "digest_texts", "last_check_time", "load_capture", "reads_at_once",
+    "timeline_of", "timeline_of_key", "version_time",
+]  # fmt: skip
 
 ListedCapture = tuple[str, str, int, int, int | None, bytes | None, int | None, Hop | None, int]
 """Key, URL, time, status, id of the headers, SHA-1, bytes, first redirect of a redirected one, kind.
@@ -139,9 +118,8 @@ def timeline_of(archive: Archive, url: str) -> Timeline:
     return timeline_of_key(archive, surt(url))
 
 
-def timeline_of_key(archive: Archive, key: str) -> Timeline:
-    """The captures of all addresses of a sorted key."""
-    return Timeline(archive.catalog.database, key)
+timeline_of_key = of_archive(Timeline)
+"""The captures of all addresses of a sorted key."""
 
 
 @dataclass(frozen=True, slots=True)

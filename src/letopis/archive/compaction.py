@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from letopis.archive.records import SENT_PREFIX, SET_PREFIXES, SOURCE_PREFIX, PackNote, set_part_of_key, url_of_key
-from letopis.archive.write_gates import UpkeepGate
 from letopis.catalog import Catalog, Cursor, ResourceRow, VersionRow
 from letopis.config import StoreSettings
 from letopis.store import ChainEntry, CompactionBatch, ContentPlace, SiteTexts, Store, VersionChain
 from letopis.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from letopis.archive.shared_gate import UpkeepGate
 
 _DAY_MILLIS = 86_400_000
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from letopis.archive.archive import Archive
+from letopis.archive.archive import Archive, of_archive
 from letopis.catalog.activity import Activity
 from letopis.catalog.queues import AGAIN, GONE, HELD, KNOWN, NEW, visit_records
 from letopis.errors import UnknownUrl
@@ -125,6 +125,5 @@ def policy_memory(archive: Archive) -> bytes:
     return archive.catalog.queues.memory()
 
 
-def visit_samples(archive: Archive, most: int) -> list[bytes]:
-    """The visit records of pages that are visited again: of all, or of about `most`, evenly chosen."""
-    return visit_records(archive.catalog.database, most)
+visit_samples = of_archive(visit_records)
+"""The visit records of pages that are visited again: of all, or of about `most`, evenly chosen."""

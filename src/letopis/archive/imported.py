@@ -1,5 +1,5 @@
 """What an import asks of the record and leaves in it: what is there already, the body a revisit means, records as
-they stood in their files, and revisits that wait for the capture they refer to.
+they stood in their files, revisits that wait for the capture they refer to, and capture sets.
 """
 
 from __future__ import annotations
@@ -9,32 +9,27 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from letopis.archive.archive import Archive
 from letopis.archive.recording import Recorder
-from letopis.archive.records import ERROR_BODY_BYTES, Identity, NewCapture, RecordedCapture, identify, own_headers
+from letopis.archive.records import (
+    ERROR_BODY_BYTES,
+    Identity,
+    NewCapture,
+    NewSet,
+    RecordedCapture,
+    identify,
+    own_headers,
+)
+from letopis.archive.sets import NewPart, SetPart, set_parts, write_parts
 from letopis.catalog import CaptureRow, ResourceRow
 from letopis.catalog.imported import SourceRecordRow, WaitingRevisit
 from letopis.catalog.versions import CheckedContent, checked_contents, last_checks
-from letopis.model import Headers
+from letopis.model import Headers, Outcome, SetMember, from_millis
 from letopis.tuples import NamedTuple
 
 __all__ = [
-    "MistakenCheck",
-    "NewCaptures",
-    "RecordedPayload",
-    "RecordlessCheck",
-    "StoredSource",
-    "WaitingRevisit",
-    "attach_sources",
-    "drop_mistaken",
-    "is_recorded",
-    "keep_waiting",
-    "known_payloads",
-    "mistaken_for_page",
-    "payload_then",
-    "record_waiting",
-    "sources_of",
-    "unrecorded_captures",
-    "waiting_revisits",
-]
+    "MistakenCheck", "NewCaptures", "RecordedPayload", "RecordlessCheck", "StoredSource", "WaitingRevisit",
+    "attach_sources", "drop_mistaken", "is_recorded", "keep_waiting", "known_payloads", "mistaken_for_page",
+    "payload_then", "record_waiting", "sources_of", "unrecorded_captures", "waiting_revisits",
+]  # fmt: skip
 
 _SAME_MOMENT_RUN = 1000
 """Checks that may share one moment of their source, in milliseconds: a second, as most sources tell it."""
@@ -88,8 +83,7 @@ def unrecorded_captures(archive: Archive, batch: Sequence[NewCapture]) -> NewCap
             if same is not None:
                 found.recordless.extend(same)
                 continue
-            found.mistaken.extend(_mistaken_revisits(archive, before.resource, arrival))
-            found.mistaken.extend(_errors_without_body(archive, before.resource, arrival))
+            found.mistaken.extend(_without_body(archive, before.resource, arrival))
         twins.append(arrival)
         found.wanted.append(arrival)
     return found
@@ -122,19 +116,13 @@ def _recorded_as(archive: Archive, resource: int, arrival: NewCapture) -> list[R
     return None
 
 
-def _mistaken_revisits(archive: Archive, resource: int, arrival: NewCapture) -> Iterator[MistakenCheck]:
-    """Where a revisit with a body was recorded as one of whatever the URL had at its time."""
+def _without_body(archive: Archive, resource: int, arrival: NewCapture) -> Iterator[MistakenCheck]:
+    """Where a revisit with a body was recorded as one of whatever the URL had at its time, or an error without its
+    body because that was large.
+    """
     is_revisit = arrival.body == b"" and arrival.identity is not None and arrival.identity != _EMPTY
-    if is_revisit and not archive.catalog.imported.of(resource, arrival.time, arrival.time):
-        capture = archive.catalog.versions.capture_at(resource, arrival.time)
-        if capture is not None and capture.content is None and capture.status == arrival.status:
-            yield MistakenCheck(resource, arrival.time)
-
-
-def _errors_without_body(archive: Archive, resource: int, arrival: NewCapture) -> Iterator[MistakenCheck]:
-    """Where the body of an error was left out because it was large."""
     is_large = not arrival.versioned and arrival.body is not None and len(arrival.body) > ERROR_BODY_BYTES
-    if is_large and not archive.catalog.imported.of(resource, arrival.time, arrival.time):
+    if (is_revisit or is_large) and not archive.catalog.imported.of(resource, arrival.time, arrival.time):
         capture = archive.catalog.versions.capture_at(resource, arrival.time)
         if capture is not None and capture.content is None and capture.status == arrival.status:
             yield MistakenCheck(resource, arrival.time)
@@ -291,3 +279,71 @@ def sources_of(archive: Archive, url: str) -> dict[int, StoredSource]:
 def _stored_source(archive: Archive, row: SourceRecordRow) -> StoredSource:
     number = row.content
     return StoredSource(row.data, None if number is None else lambda: archive.answers.content(number))
+
+
+# Capture sets
+
+
+class ImportedSet(NamedTuple):
+    """A look at a page whose check has exactly this time, in milliseconds; what a set has already stays.
+
+    Without `members` it only adds to a set that is there.
+    """
+
+    url: str
+    time: int
+    members: tuple[SetMember, ...] | None
+    screenshot: bytes = b""
+    text: str = ""
+
+
+def checks_between(archive: Archive, url: str, since: int, until: int) -> list[int]:
+    """The times of the checks of a URL in a span of milliseconds, both ends included, oldest first."""
+    row = archive.catalog.resources.find(url)
+    if row is None or row.checked is None:
+        return []
+    return [check.time for check in checked_contents(archive.catalog.database, row.id, since, until + 1)]
+
+
+def valid_then(archive: Archive, url: str, time: int) -> SetMember | None:
+    """A URL with the time at which what it was then came in first; None where it was never captured."""
+    row = archive.catalog.resources.find(url)
+    if row is None or row.checked is None:
+        return None
+    versions = archive.catalog.versions
+    version = versions.at(row.id, row.versions, time) or versions.number(row.id, 0)
+    return SetMember(url, from_millis(version.time)) if version is not None else None
+
+
+def shown_then(archive: Archive, url: str, time: int) -> Identity | None:
+    """The content of the version that a browser made at exactly this time; None where there is none."""
+    row = archive.catalog.resources.find(url) if archive.catalog.renderings.are_any() else None
+    version = archive.catalog.versions.at(row.id, row.versions, time) if row is not None else None
+    if version is None or version.time != time or archive.catalog.renderings.of(version.id) is None:
+        return None
+    content = archive.catalog.contents.by_id(version.content)
+    return Identity(bytes(content.sha1), content.identity) if content is not None else None
+
+
+def keep_sets(archive: Archive, found: Sequence[ImportedSet]) -> int:
+    """Keeps what the sets of these looks lack; answers how many sets are new. The looks are all different."""
+    archive.catalog.sets.ensure()
+    with archive.transaction() as (cursor, store):
+        parts = [list(_lacking(archive, one)) for one in found]
+        if any(parts):
+            write_parts(archive.catalog, store, cursor, [part for some in parts for part in some])
+    return sum(part.part is SetPart.MEMBERS for some in parts for part in some)
+
+
+def _lacking(archive: Archive, one: ImportedSet) -> Iterator[NewPart]:
+    row = archive.catalog.resources.find(one.url)
+    if row is None or not archive.catalog.versions.has_check(row.id, row.versions, one.time):
+        return
+    there = {part.part for part in archive.catalog.sets.of(row.id, one.time, one.time)}
+    if one.members is None and SetPart.MEMBERS not in there:
+        return
+    nothing = (Outcome.UNCHANGED, None, None, None, False)
+    done = RecordedCapture(one.url, row.id, one.time, *nothing, one.members or ())
+    for part in set_parts(done, NewSet((), (), one.screenshot, one.text)):
+        if part.part not in there:
+            yield part

@@ -10,28 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from letopis.archive.archive import Archive
+from letopis.archive.archive import Archive, of_archive
 from letopis.archive.records import RecordedCapture
-from letopis.catalog import OUTCOMES, Cursor, index_state, version_log
+from letopis.catalog import OUTCOMES, Cursor, index_state
 from letopis.catalog.activity import Activity, CopyRow
 from letopis.catalog.index_state import NearDuplicateHashes, SearchChoices, WordRow
-from letopis.catalog.version_log import LoggedVersion, LogMark, TroubleRow, VersionSpan
+from letopis.catalog.version_log import LoggedVersion, LogMark, RecordedVersions, TroubleRow, VersionSpan
 from letopis.catalog.versions import last_checks
 from letopis.errors import NotFound
 from letopis.model import Outcome, header, to_millis
 from letopis.tuples import NamedTuple
 from letopis.urls import site
 
-__all__ = [
-    "CopyRow",
-    "LogMark",
-    "LoggedVersion",
-    "NearDuplicateHashes",
-    "TroubledCheck",
-    "VersionLog",
-    "VersionSpan",
-    "WordRow",
-]
+__all__ = ["LogMark", "LoggedVersion", "TroubledCheck", "VersionLog", "VersionSpan", "WordRow"]
 
 _GONE = (404, 410)
 
@@ -46,68 +37,20 @@ class TroubledCheck(NamedTuple):
     location: str
 
 
-class VersionLog:
-    """The log of versions in the order of recording. Followers remember the id of the last one they know."""
+class VersionLog(RecordedVersions):
+    """The log of versions of an archive, and the checks that brought none."""
 
     def __init__(self, archive: Archive) -> None:
-        self._catalog = archive.catalog
-        self._database = archive.catalog.database
-
-    def since(self, after: int, limit: int) -> list[LoggedVersion]:
-        """Versions recorded after a known one."""
-        return version_log.logged_since(self._database, after, limit)
-
-    def has_since(self, after: int) -> bool:
-        """Whether any was recorded after a known one."""
-        return version_log.has_versions_since(self._database, after)
-
-    def count_since(self, after: int) -> int:
-        """How many were recorded after a known one."""
-        return version_log.count_versions_since(self._database, after)
-
-    def pages_since(self, after: int, limit: int) -> list[tuple[int, int]]:
-        """The same versions as pairs of their id and that of their page."""
-        return [(row.id, row.resource) for row in self._catalog.versions.since(after, limit)]
-
-    def spans_since(self, after: int, limit: int) -> list[VersionSpan]:
-        """Versions recorded after a known one, each with the time until which it was valid."""
-        return version_log.spans_since(self._database, after, limit)
-
-    def spans_of_page(self, page: int, number: int = 0) -> list[VersionSpan]:
-        """Those of one page from a number on."""
-        return version_log.spans_from(self._database, page, number)
-
-    def span_at(self, page: int, time: int, last: int) -> VersionSpan | None:
-        """The one of a page that was valid at a time, of those up to a known one."""
-        return version_log.span_at(self._database, page, time, last)
-
-    def spans_up_to(self, last: int) -> Iterator[VersionSpan]:
-        """All of them up to a known one."""
-        return version_log.spans_up_to(self._database, last)
-
-    def mark(self, last: int) -> LogMark:
-        """What stands in the log up to a known version: another mark means that it was changed."""
-        return version_log.log_mark(self._database, last)
-
-    def times(self, last: int) -> Iterator[tuple[int, int]]:
-        """Id and time of all versions up to a known one."""
-        return version_log.log_times(self._database, last)
-
-    def last_seen(self, page: int, number: int) -> int | None:
-        """The last check that found a version unchanged; None when it was seen only once."""
-        return version_log.last_seen(self._database, page, number)
-
-    def check_mark(self) -> LogMark:
-        """The mark of all checks that brought no version."""
-        return version_log.check_mark(self._database)
+        super().__init__(archive.catalog.database)
+        self._heads = archive.catalog.heads
 
     def troubled_checks(self) -> Iterator[TroubledCheck]:
         """Checks without a version, of every URL that ever failed or redirected: URL by URL, oldest first."""
-        return map(self._troubled, version_log.troubled_checks(self._database))
+        return map(self._troubled, self.troubled_rows())
 
     def _troubled(self, row: TroubleRow) -> TroubledCheck:
         redirects = 300 <= row.status < 400 and row.status != 304 and row.head is not None
-        headers = self._catalog.heads.get(row.head) if redirects and row.head is not None else ()
+        headers = self._heads.get(row.head) if redirects and row.head is not None else ()
         return TroubledCheck(row.url, row.time, row.status, OUTCOMES[row.outcome], header(headers, "location"))
 
 
@@ -195,20 +138,10 @@ def equal_contents(archive: Archive, most: int, urls_each: int) -> list[tuple[Co
 
 # What is indexed of pages
 
-
-def url_rules(archive: Archive) -> tuple[tuple[str, str], ...]:
-    """All hosts that have rules for URLs, and the rules as XML."""
-    return index_state.url_rules_by_host(archive.catalog.database)
-
-
-def set_url_rules(archive: Archive, rules: dict[str, str]) -> None:
-    """Replaces the rules (as XML) of each host named; an empty text removes them."""
-    index_state.set_url_rules(archive.catalog.database, rules)
-
-
-def title_only_pages(archive: Archive) -> frozenset[int]:
-    """Ids of all pages of which only the titles are to be found."""
-    return index_state.title_only(archive.catalog.database)
+url_rules = of_archive(index_state.url_rules_by_host)
+set_url_rules = of_archive(index_state.set_url_rules)
+title_only_pages = of_archive(index_state.title_only)
+index_whole_pages = of_archive(index_state.release_titles)
 
 
 def index_titles_only(archive: Archive) -> Callable[[Cursor, list[RecordedCapture]], None]:
@@ -217,37 +150,13 @@ def index_titles_only(archive: Archive) -> Callable[[Cursor, list[RecordedCaptur
     return lambda cursor, done: index_state.mark_title_only(cursor, [row.resource for row in done if row.first])
 
 
-def index_whole_pages(archive: Archive, hosts: Iterable[str]) -> list[int]:
-    """Lets the whole text of the pages of these hosts be found again; answers which pages that concerns."""
-    return index_state.release_titles(archive.catalog.database, hosts)
-
-
 # Words
 
-
-def word_forms(archive: Archive) -> list[WordRow]:
-    """All words whose base forms somebody settled, in their order."""
-    return index_state.word_rows(archive.catalog.database)
-
-
-def settle_base_forms(archive: Archive, pairs: Iterable[tuple[str, str]]) -> None:
-    """Gives words their base forms; those that are locked or settled keep what they have."""
-    index_state.settle_bases(archive.catalog.database, pairs)
-
-
-def lock_word(archive: Archive, form: str) -> None:
-    """From now on the word is its own base form."""
-    index_state.lock_word(archive.catalog.database, form)
-
-
-def release_word(archive: Archive, form: str) -> None:
-    """Forgets what was settled about a word."""
-    index_state.release_word(archive.catalog.database, form)
-
-
-def duplicate_hashes(archive: Archive) -> NearDuplicateHashes:
-    """The hashes by which near duplicates are found; they follow the log of versions."""
-    return NearDuplicateHashes(archive.catalog.database)
+word_forms = of_archive(index_state.word_rows)
+settle_base_forms = of_archive(index_state.settle_bases)
+lock_word = of_archive(index_state.lock_word)
+release_word = of_archive(index_state.release_word)
+duplicate_hashes = of_archive(NearDuplicateHashes)
 
 
 # Answers of search that people chose

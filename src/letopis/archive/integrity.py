@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from letopis.archive.pack_facts import TakenIn, find_places, take_in_facts
-from letopis.archive.records import Identity, digest_text, identify, is_beside, url_of_key
-from letopis.catalog import ABSENT, Catalog, ContentRow
+from letopis.archive.archive import Archive
+from letopis.archive.pack_facts import TakenIn, content_fault, find_places, take_in_facts
+from letopis.archive.records import digest_text, is_beside, url_of_key
+from letopis.catalog import ABSENT, Catalog, salvage
 from letopis.catalog.straightening import straighten
-from letopis.errors import Damaged
+from letopis.config import Settings
 from letopis.model import from_millis, rfc3339
-from letopis.store import ContentPlace, Store, VersionFact
+from letopis.store import LocalBackend, Store, VersionFact
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ def find_problems(
     and from which offset on; those of a clone hold more than it shows.
     `progress` is told how many contents were read.
     """
-    yield from _catalog_problems(catalog)
+    yield from (IntegrityProblem("catalogue", sentence) for sentence in catalog.integrity())
     if any(catalog.misfits()):
         return  # such rows lead nowhere; a repair comes first
     for finding in store.verify(catalog.contents.packs()):
@@ -56,11 +57,6 @@ def find_problems(
         yield IntegrityProblem(_named(fact), "it is in a pack, and the catalogue does not know it")
 
 
-def _catalog_problems(catalog: Catalog) -> Iterator[IntegrityProblem]:
-    for sentence in catalog.integrity():
-        yield IntegrityProblem("catalogue", sentence)
-
-
 def unreadable_contents(
     catalog: Catalog, store: Store, progress: Callable[[int], None] = lambda done: None
 ) -> Iterator[IntegrityProblem]:
@@ -69,18 +65,9 @@ def unreadable_contents(
         progress(done)
         if row.method == ABSENT:
             continue
-        fault = _content_fault(store, row)
+        fault = content_fault(store, row)
         if fault:
             yield IntegrityProblem(f"content {digest_text(row.sha1)}", fault, row.id)
-
-
-def _content_fault(store: Store, row: ContentRow) -> str:
-    try:
-        body = store.read(ContentPlace(row.pack, row.place, row.slot), row.stored_bytes).body
-    except Damaged as error:
-        return error.message
-    right = identify(body) == Identity(row.sha1, row.identity) and len(body) == row.raw_bytes
-    return "" if right else "the bytes are those of another content"
 
 
 def unknown_facts(catalog: Catalog, store: Store, beyond: Mapping[int, int]) -> Iterator[VersionFact]:
@@ -196,3 +183,21 @@ def rebuild_catalog(
         done = drop_lost_versions(catalog, store, clone=clone)
         straighten(catalog)
     return RepairReport(True, catalog.totals().versions, (*taken.lost, *done.lost), missing)
+
+
+def rebuild_file(settings: Settings, file: Path) -> RepairReport:
+    """Fills a new catalogue file from what can be read of the old one, and from the packs; it takes its place."""
+    draft = file.with_name(f"{file.name}.new")
+    lease = LocalBackend(file.parent / "packs").lease()  # who writes now waits, and finds the file replaced
+    try:
+        salvage.remove_draft(draft)
+        whole = salvage.salvage_rows(file, draft)[0] if file.exists() else False
+        with Archive(settings=settings, rebuilding=True, draft=draft) as archive:
+            missing = salvage.salvage_rows(file, draft)[1] if file.exists() and not whole else ()
+            indexes = archive.folder / "index"
+            report = rebuild_catalog(archive.catalog, archive.store, indexes, missing, clone=archive.is_clone)
+            archive.catalog.tidy()
+        salvage.put_in_place(draft, file)
+    finally:
+        lease.release()
+    return report

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from letopis.archive.archive import Archive
+from letopis.archive.archive import Archive, of_archive
 from letopis.catalog.audit import DAY, UseCounts
 from letopis.catalog.database import Cursor
 from letopis.catalog.job_claims import (
@@ -30,7 +30,6 @@ from letopis.catalog.jobs import (
     FAILED,
     PAUSED,
     QUEUED,
-    STATES,
     TO_CANCEL,
     TO_PAUSE,
     JobRow,
@@ -48,33 +47,11 @@ from letopis.model import parse_duration, to_millis
 from letopis.model.rights import OWN, READ, WRITE
 
 __all__ = [
-    "CANCELLED",
-    "CANCELLED_WHILE_RUNNING",
-    "COMMAND_LINE",
-    "DONE",
-    "ENDED",
-    "FAILED",
-    "PAUSED",
-    "QUEUED",
-    "STATES",
-    "TO_CANCEL",
-    "TO_PAUSE",
-    "WORKER_DIED",
-    "JobClaim",
-    "JobClaims",
-    "JobOutcome",
-    "JobQuery",
-    "JobQueue",
-    "JobRow",
-    "QueueFull",
-    "RefreshBounds",
-    "Requester",
-    "StoredQueryRow",
-    "WorkerReport",
-    "bring_back_jobs",
-    "claims_of",
+    "CANCELLED", "CANCELLED_WHILE_RUNNING", "COMMAND_LINE", "DONE", "ENDED", "FAILED", "PAUSED", "TO_CANCEL",
+    "TO_PAUSE", "WORKER_DIED", "JobClaim", "JobClaims", "JobOutcome", "JobQuery", "JobQueue", "JobRow", "QueueFull",
+    "RefreshBounds", "Requester", "StoredQueryRow", "WorkerReport", "bring_back_jobs", "claims_of",
     "enqueue_due_refreshes",
-]
+]  # fmt: skip
 
 MAX_PRIORITY = 1000
 """Priorities lie between this and its negative."""
@@ -242,9 +219,8 @@ def _refresh_job(row: StoredQueryRow, now: int, xml: bytes) -> NewJob:
 # Turns of workers
 
 
-def claims_of(archive: Archive) -> JobClaims:
-    """Which worker works for which package."""
-    return JobClaims(archive.catalog.database)
+claims_of = of_archive(JobClaims)
+"""Which worker works for which package."""
 
 
 class JobQueue:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from letopis.archive.archive import Archive
+from letopis.archive.archive import Archive, of_archive
 from letopis.archive.records import RecordedCapture
 from letopis.catalog import Cursor, ObserverState, ResourceRow
 from letopis.catalog.versions import LastCheck, last_checks
@@ -20,9 +20,8 @@ Extend = Callable[[Cursor, list[RecordedCapture]], None]
 """Rows that `Archive.record` writes in the same transaction as a batch of checks."""
 
 
-def last_checks_of(archive: Archive, urls: Sequence[str]) -> dict[str, LastCheck]:
-    """The last checks and newest versions of those of many URLs that are known."""
-    return last_checks(archive.catalog.database, urls)
+last_checks_of = of_archive(last_checks)
+"""The last checks and newest versions of those of many URLs that are known."""
 
 
 class ObserverMarks:

@@ -115,7 +115,7 @@ class _FactIntake:
             row = ContentRow(0, identity.key, identity.sha1, len(body), fact.stored_bytes, fact.method, *fact.place)
             self._catalog.contents.add(cursor, row)
             self._placed += 1
-        elif not is_readable(self._store, found):
+        elif content_fault(self._store, found):
             self._catalog.contents.move(cursor, [(fact.stored_bytes, fact.method, *fact.place, found.id)])
             self._placed += 1
         self._known[fact.digest] = identity
@@ -210,13 +210,14 @@ def find_places(catalog: Catalog, store: Store, broken: Sequence[ContentRow]) ->
     return found
 
 
-def is_readable(store: Store, row: ContentRow) -> bool:
-    """Whether the bytes of a content are where its row says."""
+def content_fault(store: Store, row: ContentRow) -> str:
+    """What is wrong with the bytes where a row says that its content lies; empty when they are right."""
     try:
         body = store.read(ContentPlace(row.pack, row.place, row.slot), row.stored_bytes).body
-    except Damaged:
-        return False
-    return identify(body) == Identity(row.sha1, row.identity) and len(body) == row.raw_bytes
+    except Damaged as error:
+        return error.message
+    right = identify(body) == Identity(row.sha1, row.identity) and len(body) == row.raw_bytes
+    return "" if right else "the bytes are those of another content"
 
 
 def _capture_of_fact(fact: VersionFact, identity: Identity) -> NewCapture:

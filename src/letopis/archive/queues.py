@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import IntEnum
 from typing import Any
 
-from letopis.archive.archive import Archive
+from letopis.archive.archive import Archive, of_archive
 from letopis.archive.records import RecordedCapture
 from letopis.catalog import Cursor
 from letopis.catalog.leases import HostLeases, PauseRow, PauseRows, check_clock
@@ -26,39 +26,12 @@ from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
 
 __all__ = [
-    "CrawlPlan",
-    "FrontierQueue",
-    "FrontierState",
-    "HeldHosts",
-    "HostLeases",
-    "HostState",
-    "HostUpdate",
-    "LeasedQueue",
-    "LeasesLost",
-    "NewUrl",
-    "NewestKeys",
-    "PauseRow",
-    "PauseRows",
-    "PlanSpending",
-    "PlannedUrl",
-    "QueueCounts",
-    "QueueUpdate",
-    "QueuedUrl",
-    "Shard",
-    "count_due",
-    "crawl_plans",
-    "drop_site",
-    "enqueue_crawl",
-    "host_leases",
-    "is_within_reach",
-    "keeps_crawl_plans",
-    "leases_hosts",
-    "pause_rows",
-    "queue_counts",
-    "take_figures",
-    "take_in_links",
-    "visited_hosts",
-]
+    "CrawlPlan", "FrontierQueue", "FrontierState", "HeldHosts", "HostLeases", "HostState", "HostUpdate",
+    "LeasedQueue", "LeasesLost", "NewUrl", "NewestKeys", "PauseRow", "PauseRows", "PlanSpending", "PlannedUrl",
+    "QueueUpdate", "QueuedUrl", "Shard", "count_due", "crawl_plans", "drop_site", "enqueue_crawl", "host_leases",
+    "is_within_reach", "keeps_crawl_plans", "leases_hosts", "pause_rows", "queue_counts", "take_figures",
+    "take_in_links", "visited_hosts",
+]  # fmt: skip
 
 
 class FrontierState(IntEnum):
@@ -329,9 +302,8 @@ def host_leases(archive: Archive) -> HostLeases:
     return HostLeases(archive.catalog.database, round(crawling.delay * 1000), crawling.max_per_host)
 
 
-def pause_rows(archive: Archive) -> PauseRows:
-    """Pauses of hosts and addresses as all machines see them."""
-    return PauseRows(archive.catalog.database)
+pause_rows = of_archive(PauseRows)
+"""Pauses of hosts and addresses as all machines see them."""
 
 
 def is_within_reach(archive: Archive) -> bool:

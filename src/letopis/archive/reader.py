@@ -91,14 +91,11 @@ class RecordReader:
 
     def as_sent(self, version: Version) -> Version:
         """The version with header and body of the server's answer, where a browser made the version of it."""
-        if not self._catalog.renderings.are_any():
+        found = self._sent(version.url, version.number)
+        if found is None:
             return version
-        row = self._catalog.versions.number(self.resource(version.url).id, version.number)
-        sent = self._catalog.renderings.of(row.id) if row is not None else None
-        content = self._catalog.contents.by_id(sent.content) if sent is not None else None
-        if sent is None or content is None:
-            return version
-        headers = self._catalog.heads.get(sent.head)
+        head, content = found
+        headers = self._catalog.heads.get(head)
         return version._replace(
             headers=headers, body=self.content(content.id), digest=digest_text(content.sha1),
             content_type=header(headers, "content-type"), last_modified=header(headers, "last-modified"),
@@ -107,12 +104,17 @@ class RecordReader:
 
     def sent_digest(self, url: str, number: int) -> str:
         """The digest of what the server sent for a version that a browser made; empty for all others."""
+        found = self._sent(url, number)
+        return digest_text(found[1].sha1) if found is not None else ""
+
+    def _sent(self, url: str, number: int) -> tuple[int, ContentRow] | None:
+        """Headers, by their id, and content of a server's answer beside a version; None where that is the answer."""
         if not self._catalog.renderings.are_any():
-            return ""
+            return None
         row = self._catalog.versions.number(self.resource(url).id, number)
         sent = self._catalog.renderings.of(row.id) if row is not None else None
         content = self._catalog.contents.by_id(sent.content) if sent is not None else None
-        return digest_text(content.sha1) if content is not None else ""
+        return (sent.head, content) if sent is not None and content is not None else None
 
     def content(self, number: int) -> bytes:
         """The bytes of a content by its id in the catalogue, as checks that kept an error's body name it."""

@@ -24,25 +24,10 @@ from letopis.store.packs import pack_number
 from letopis.tuples import NamedTuple
 
 __all__ = [
-    "ABSENT",
-    "PUBLISHED_KINDS",
-    "BesideRecord",
-    "CheckRecord",
-    "ContentRecord",
-    "DocumentRecord",
-    "MissingContent",
-    "PackGone",
-    "RecordCounts",
-    "RecordSnapshot",
-    "RemotePacks",
-    "checked_body",
-    "decode_contents",
-    "pack_bytes",
-    "pack_name",
-    "record_end",
-    "record_snapshot",
-    "text_packs",
-]
+    "ABSENT", "PUBLISHED_KINDS", "BesideRecord", "CheckRecord", "ContentRecord", "DocumentRecord", "MissingContent",
+    "PackGone", "RecordCounts", "RecordSnapshot", "RemotePacks", "checked_body", "decode_contents", "pack_bytes",
+    "pack_name", "record_end", "record_snapshot", "text_packs",
+]  # fmt: skip
 
 
 class ContentRecord(NamedTuple):

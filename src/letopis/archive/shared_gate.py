@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from letopis.archive.write_gates import MOST_TAKEN_IN, PAUSE_SECONDS, WAIT_SECONDS
+from letopis.archive.write_gates import MOST_TAKEN_IN, WAIT_SECONDS, LocalGate, when_free
 from letopis.catalog import Catalog, Cursor
 from letopis.catalog.leases import UPKEEP, HeldLogs, PackClaims
 from letopis.config import StoreSettings
@@ -98,14 +98,7 @@ class SharedGate:
     def open(self) -> Store:
         """The store for upkeep, alone, and a catalogue that knows all of it; waits a minute for another process."""
         deadline = time.monotonic() + WAIT_SECONDS
-        while True:
-            try:
-                store = self._opened(self._upkeep)
-                break
-            except Busy:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(PAUSE_SECONDS)
+        store = when_free(lambda: self._opened(self._upkeep), deadline)
         try:
             self._take_in(store)
         except BaseException:
@@ -178,10 +171,7 @@ class SharedGate:
 
     def lent(self, fence: int | None = None) -> LeasedUpkeepGate:
         """Upkeep that several machines do together: under a new lease, or under the fence of one that another holds."""
-        own = self._claims.take(UPKEEP, self._now(), self._now() + _LEASE_MILLIS) if fence is None else fence
-        if own is None:
-            raise Busy(f"another process compacts {self._settings.url}; wait until it is done or stop it")
-        gate = LeasedUpkeepGate(self, self._claims, self._now, own)
+        gate = LeasedUpkeepGate(self, self._claims, self._now, self._lease() if fence is None else fence)
         if fence is None:
             try:
                 with self.beside() as store:
@@ -234,12 +224,16 @@ class SharedGate:
         return self._claims.number(last, self._cursor)
 
     def _upkeep(self) -> WriteLease:
+        self._fence = self._lease()
+        return UpkeepLease(self._claims, self._fence)
+
+    def _lease(self) -> int:
+        """The fence of a new lease; Busy while another process has it."""
         now = self._now()
         fence = self._claims.take(UPKEEP, now, now + _LEASE_MILLIS)
         if fence is None:
             raise Busy(f"another process compacts {self._settings.url}; wait until it is done or stop it")
-        self._fence = fence
-        return UpkeepLease(self._claims, fence)
+        return fence
 
 
 class LeasedUpkeepGate:
@@ -293,3 +287,9 @@ class UpkeepLease:
     def release(self) -> None:
         """Gives it back."""
         self._claims.drop(UPKEEP, self._fence)
+
+
+StoreGate = LocalGate | SharedGate
+"""The right to write, whoever keeps it."""
+UpkeepGate = StoreGate | LeasedUpkeepGate
+"""The right to move and remove packs."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from letopis.archive.archive import Archive
+from letopis.archive.archive import Archive, of_archive
 from letopis.archive.records import CheckDetails
 from letopis.catalog import ResourceRow
 from letopis.catalog.activity import Activity
@@ -40,39 +40,16 @@ else:
     verdicts = lazy("letopis.archive.verdicts")
 
 __all__ = [
-    "CLAIM_MILLIS",
-    "FOUND",
-    "NEVER",
-    "TEST",
-    "AlertRow",
-    "DeliveryRow",
-    "FoundResult",
-    "JudgedWatch",
-    "LatestChange",
-    "NewAlert",
-    "SavedLook",
-    "SavedSearchRow",
-    "SavedSearches",
-    "UndeliveredAlerts",
-    "WatchRow",
-    "WatchedPage",
-    "Watches",
-    "saved_key",
-    "saved_searches_of",
-    "watch_key",
-    "watched_pages",
-    "watches_of",
-]
+    "CLAIM_MILLIS", "FOUND", "NEVER", "TEST", "AlertRow", "DeliveryRow", "FoundResult", "JudgedWatch",
+    "LatestChange", "NewAlert", "SavedLook", "SavedSearchRow", "UndeliveredAlerts", "WatchRow", "WatchedPage",
+    "saved_key", "saved_searches_of", "watch_key", "watched_pages", "watches_of",
+]  # fmt: skip
 
 
-def watches_of(archive: Archive) -> Watches:
-    """Its watches, the defaults of their tags, their alerts, and the outbox of notifications."""
-    return Watches(archive.catalog.database)
-
-
-def saved_searches_of(archive: Archive) -> SavedSearches:
-    """Its saved searches, and what each has found."""
-    return SavedSearches(archive.catalog.database)
+watches_of = of_archive(Watches)
+"""Its watches, the defaults of their tags, their alerts, and the outbox of notifications."""
+saved_searches_of = of_archive(SavedSearches)
+"""Its saved searches, and what each has found."""
 
 
 class LatestChange(NamedTuple):

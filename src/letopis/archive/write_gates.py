@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from letopis.binary import exclusive_lock
 from letopis.catalog import Catalog, Cursor
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import tempfile
 
     from letopis.archive import pack_facts
+    from letopis.archive.shared_gate import LeasedUpkeepGate
 else:
     pack_facts = lazy("letopis.archive.pack_facts")
     shutil, tempfile = lazy("shutil"), lazy("tempfile")  # most archives can be written to
@@ -86,7 +87,7 @@ MOST_TAKEN_IN = 64 << 20
 """Bytes of packs that opening an archive for reading takes in: a second or so."""
 
 
-def _when_free(take: Callable[[], T], deadline: float) -> T:
+def when_free(take: Callable[[], T], deadline: float) -> T:
     """What others may hold, as soon as they do not; Busy after the deadline."""
     while True:
         try:
@@ -143,8 +144,8 @@ class LocalGate:
         deadline = time.monotonic() + WAIT_SECONDS
         with ExitStack() as turn:
             if not self._has_place:
-                _when_free(lambda: turn.enter_context(self._place()), deadline)
-            return _when_free(self._open, deadline)
+                when_free(lambda: turn.enter_context(self._place()), deadline)
+            return when_free(self._open, deadline)
 
     @contextmanager
     def waiting(self) -> Iterator[Callable[[], bool]]:
@@ -223,71 +224,18 @@ class LocalGate:
         self._catalog.contents.set_mark(cursor, store.mark())
 
     def fence(self, cursor: Cursor) -> None:
-        """A lock of the system goes with its process, so nobody can lose it unawares."""
+        """The right to upkeep is held still: a lock of the system goes with its process."""
 
     def others(self, cursor: Cursor) -> HeldLogs | None:
         """There is no other writer."""
         return None
 
-    def lent(self, fence: int | None = None) -> JointUpkeepGate:
+    def lent(self, fence: int | None = None) -> LeasedUpkeepGate:
         """Refused: other machines cannot see this archive."""
         raise UsageError("several machines compact only what they share; set database.url and store.url")
 
     def close(self) -> None:
         """Nothing is held between transactions."""
-
-
-class UpkeepGate(Protocol):
-    """The right to move and remove packs, whoever keeps it."""
-
-    def open(self) -> Store:
-        """The store for upkeep, alone or beside others under one lease."""
-
-    def fence(self, cursor: Cursor) -> None:
-        """Busy when the right to upkeep was lost."""
-
-    def settle(self, cursor: Cursor, store: Store) -> None:
-        """In the transaction that names new places: the catalogue knows the packs up to here."""
-
-    def others(self, cursor: Cursor) -> HeldLogs | None:
-        """What other writers hold; None when there can be none."""
-
-    def close(self) -> None:
-        """Gives up what is held."""
-
-
-class JointUpkeepGate(UpkeepGate, Protocol):
-    """The right to upkeep that several machines use at once, known by the number of its fence."""
-
-    number: int
-
-    def raise_fence(self) -> None:
-        """From now on nobody but the caller may commit under it."""
-
-    def give_back(self) -> None:
-        """Ends it for all who work under it."""
-
-
-class StoreGate(UpkeepGate, Protocol):
-    """The right to write, whoever keeps it."""
-
-    def lent(self, fence: int | None = None) -> JointUpkeepGate:
-        """A new right to upkeep for several machines, or the one that `fence` stands for; UsageError if none can be."""
-
-    def beyond(self, store: Store) -> dict[int, int]:
-        """The packs that may hold what the catalogue does not know, and from which offset on."""
-
-    def catch_up(self, store: Store, most: int | None = MOST_TAKEN_IN) -> None:
-        """Makes the catalogue know what its packs hold; with a bound in bytes only where that can be done at once."""
-
-    def transaction(self, *, beside: bool = False) -> AbstractContextManager[tuple[Cursor, Store]]:
-        """A transaction of the catalogue with the store open for writing inside it; see `Database.transaction`."""
-
-    def waiting(self) -> AbstractContextManager[Callable[[], bool]]:
-        """A place among those who wait to write: asked, it says whether nobody else does."""
-
-    def held(self) -> AbstractContextManager[None]:
-        """Keeps what each transaction would open over many of them."""
 
 
 _PACKS = "packs"

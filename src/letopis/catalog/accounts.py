@@ -324,8 +324,7 @@ _LAST_REMOVED = "last removed user"
 
 def _last_removed(cursor: Cursor) -> int:
     """The highest id that ever belonged to a removed user."""
-    row = cursor.one("SELECT value FROM meta WHERE name = ?", (_LAST_REMOVED,))
-    return int(row[0]) if row else 0
+    return cursor.count("SELECT value FROM meta WHERE name = ?", (_LAST_REMOVED,))
 
 
 def mask_of_role(role: str) -> int:

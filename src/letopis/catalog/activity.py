@@ -192,10 +192,9 @@ class Activity(StoredContents):
 
     def count_pages(self, host: str, most: int = 2**31) -> int:
         """How many pages of a host have been looked at; counts to `most` and no further."""
-        row = self._database.one(
+        return self._database.count(
             f"SELECT count(*) FROM (SELECT 1 {_OF_HOST} LIMIT ?) t", (*_keys_of_host(host), host, most)
         )
-        return int(row[0]) if row else 0
 
     def count_captured(self, host: str | None = None) -> int:
         """How many pages have a version, or those of one host."""
@@ -220,8 +219,7 @@ class Activity(StoredContents):
         return total
 
     def _count(self, where: str, values: Sequence[str | int]) -> int:
-        row = self._database.one(f"SELECT count(*) {where}", values)
-        return int(row[0]) if row else 0
+        return self._database.count(f"SELECT count(*) {where}", values)
 
     def changes(self, host: str, since: int, until: int) -> list[ChangeRow]:
         """Changes of a host's pages by day, first versions aside; for hosts of some thousand pages."""
@@ -268,20 +266,17 @@ class Activity(StoredContents):
 
     def first_visits(self) -> int:
         """How many pages crawls have fetched for the first time."""
-        row = self._database.one("SELECT coalesce(sum(fetched), 0) FROM host")
-        return int(row[0]) if row else 0
+        return self._database.count("SELECT coalesce(sum(fetched), 0) FROM host")
 
     def revisits(self) -> int:
         """How many fetches crawls have made of pages that they had visited before."""
         if not has_table(self._database, "revisit"):
             return 0
-        row = self._database.one("SELECT coalesce(sum(fetches), 0) FROM revisit")
-        return int(row[0]) if row else 0
+        return self._database.count("SELECT coalesce(sum(fetches), 0) FROM revisit")
 
     def last_version(self) -> int:
         """The id of the version that was recorded last; rises by one with each."""
-        row = self._database.one("SELECT coalesce(max(id), 0) FROM version")
-        return int(row[0]) if row else 0
+        return self._database.count("SELECT coalesce(max(id), 0) FROM version")
 
     def copies(self, limit: int, offset: int = 0) -> list[CopyRow]:
         """Contents that are the newest version of several addresses, the most frequent first."""
@@ -369,13 +364,11 @@ class LatestVersions:
 
     def of_host(self, host: str, limit: int) -> list[LatestVersion]:
         """The last few versions of every page of a host."""
-        name = surt(f"http://{host}/").partition(")")[0]
-        keys = KeyRange(name + ")/", name + "*")
         condition = (
             "WHERE r.id IN (SELECT resource FROM surt WHERE name >= ? AND name < ?) "
             "AND r.host = (SELECT id FROM host WHERE name = ?) AND v.number >= r.versions - ? "
         )
-        return self._found(condition, (*keys, host, _VERSIONS_PER_PAGE), limit)
+        return self._found(condition, (*_keys_of_host(host), host, _VERSIONS_PER_PAGE), limit)
 
     def _found(self, condition: str, values: Sequence[object], limit: int) -> list[LatestVersion]:
         rows = self._database.all(

@@ -108,8 +108,7 @@ class Captures:
 
     def blocks(self, keys: KeyRange) -> int:
         """How many URLs the range holds."""
-        row = self._database.one("SELECT count(*) FROM surt WHERE name >= ? AND name < ?", keys)
-        return int(row[0]) if row else 0
+        return self._database.count("SELECT count(*) FROM surt WHERE name >= ? AND name < ?", keys)
 
     def block(self, keys: KeyRange, offset: int, count: int) -> KeyRange | None:
         """The part of a range that begins at its `offset`-th URL; a key is never split."""
@@ -340,8 +339,7 @@ class Timeline:
         """How many captures there are."""
         total = sum(owner.versions for owner in self._owners)
         for owner in self._owners:
-            row = self._database.one(f"SELECT count(*) FROM capture WHERE resource = ? AND {_SHOWN}", owner[:1])
-            total += int(row[0]) if row else 0
+            total += self._database.count(f"SELECT count(*) FROM capture WHERE resource = ? AND {_SHOWN}", owner[:1])
         return total
 
     def _each_upto(self, time: int, which: str = "") -> Iterator[TimelineCapture]:

@@ -163,9 +163,8 @@ class Catalog:
                     yield str(row[0])
         yield from self.misfits()
         for sentence, question in _CONTRADICTIONS.items():
-            count = self.database.one(question)
-            if count and count[0]:
-                yield f"{count[0]} {sentence}"
+            if count := self.database.count(question):
+                yield f"{count} {sentence}"
         misnamed = sum(url_key(url) != key for url, key in self.database.stream("SELECT url, url_key FROM resource"))
         if misnamed:
             yield f"{misnamed} URLs that are not found by their names"
@@ -173,9 +172,8 @@ class Catalog:
     def misfits(self) -> Iterator[str]:
         """Sentences about rows with a value of another type than its column, which only SQLite can have."""
         for table in TYPED_TABLES if self.database.dialect.name == "sqlite" else ():
-            count = self.database.one(f"SELECT count(*) FROM {table} WHERE {misfits(self.database, table)}")
-            if count and count[0]:
-                yield f"{count[0]} rows of {table} with a value of another type"
+            if count := self.database.count(f"SELECT count(*) FROM {table} WHERE {misfits(self.database, table)}"):
+                yield f"{count} rows of {table} with a value of another type"
 
     def _backup(self) -> None:
         """A copy of a SQLite file before its first migration; servers have their own backups."""

@@ -104,8 +104,7 @@ class Contents:
 
     def highest(self) -> int:
         """The highest number of a pack that some content lies in; 0 without any."""
-        row = self._database.one("SELECT max(pack) FROM content WHERE method != ?", (ABSENT,))
-        return int(row[0] or 0) if row else 0
+        return self._database.count("SELECT max(pack) FROM content WHERE method != ?", (ABSENT,))
 
     def mark(self) -> tuple[int, int, int] | None:
         """Up to where the catalogue knows the packs: highest number, a log, bytes of it; None where it has no mark."""
@@ -131,16 +130,14 @@ class Contents:
 
     def absent(self) -> int:
         """How many contents a clone has not fetched yet."""
-        row = self._database.one("SELECT count(*) FROM content WHERE method = ?", (ABSENT,))
-        return int(row[0]) if row else 0
+        return self._database.count("SELECT count(*) FROM content WHERE method = ?", (ABSENT,))
 
     def count_checked(self) -> int:
         """How many contents are those of checks; what lies beside checks is not counted."""
-        row = self._database.one(
+        return self._database.count(
             "SELECT count(*) FROM content WHERE id IN (SELECT content FROM version) "
             "OR id IN (SELECT content FROM capture WHERE content IS NOT NULL)"
         )
-        return int(row[0]) if row else 0
 
     def all(self) -> Iterator[ContentRow]:
         """Every content in the order of its arrival."""

@@ -88,6 +88,11 @@ class Cursor:
         row: SqlRow | None = self._cursor.fetchone()
         return row
 
+    def count(self, statement: str, values: Sequence[Any] = ()) -> int:
+        """The one number that a question asks for, 0 for none."""
+        row = self.one(statement, values)
+        return int(row[0] or 0) if row else 0
+
     def all(self, statement: str, values: Sequence[Any] = ()) -> list[SqlRow]:
         """All rows."""
         self._cursor.execute(self._sql(statement), storable_values(values))
@@ -172,6 +177,10 @@ class Database:
     def one(self, statement: str, values: Sequence[Any] = ()) -> SqlRow | None:
         """The first row of a question outside any transaction."""
         return self._ask(Cursor.one, statement, values)
+
+    def count(self, statement: str, values: Sequence[Any] = ()) -> int:
+        """The one number that a question outside any transaction asks for, 0 for none."""
+        return self._ask(Cursor.count, statement, values)
 
     def all(self, statement: str, values: Sequence[Any] = ()) -> list[SqlRow]:
         """All rows of a question outside any transaction."""

@@ -144,7 +144,7 @@ class NearDuplicateHashes(TopicTables):
 
     def last(self) -> int:
         """The id of the last version whose hashes are known."""
-        return self._number("SELECT last FROM likeness_mark WHERE id = 1")
+        return self._count("SELECT last FROM likeness_mark WHERE id = 1")
 
     def learn(self, rows: Iterable[tuple[int, int]], last: int) -> None:
         """Adds (hash, page) for versions up to `last`; those that are known stay as they are."""

@@ -53,8 +53,7 @@ class Invitations(TopicTables):
         self.ensure()
         with self._database.transaction() as cursor:
             cursor.run(f"DELETE FROM {_TABLE} WHERE until <= ?", (now,))
-            count = cursor.one(f"SELECT COUNT(*) FROM {_TABLE}")
-            if count is not None and count[0] >= MOST_INVITATIONS:
+            if cursor.count(f"SELECT COUNT(*) FROM {_TABLE}") >= MOST_INVITATIONS:
                 raise UsageError(f"{MOST_INVITATIONS} invitations wait already; revoke some first")
             row = cursor.one(
                 f"INSERT INTO {_TABLE} (hash, role, team, inviter, created, until) VALUES (?, ?, ?, ?, ?, ?) "

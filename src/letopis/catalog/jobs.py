@@ -248,8 +248,7 @@ class Jobs(TopicTables):
 
     def queued_of(self, cursor: Cursor, owner: str) -> int:
         """How many jobs of somebody wait."""
-        row = cursor.one("SELECT count(*) FROM job WHERE owner = ? AND state = 'queued'", (owner,))
-        return int(row[0]) if row else 0
+        return cursor.count("SELECT count(*) FROM job WHERE owner = ? AND state = 'queued'", (owner,))
 
     def under_way(self, cursor: Cursor, stored: int) -> int | None:
         """The job that asks a stored query right now, or is about to."""

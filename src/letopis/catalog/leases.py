@@ -129,8 +129,7 @@ class PackClaims:
         """Withdraws the claims whose time is over, then tells what is left."""
         cursor.run("DELETE FROM log_claim WHERE until <= ?", (now,))
         held = frozenset(int(pack) for (pack,) in cursor.all("SELECT pack FROM log_claim"))
-        row = cursor.one("SELECT last FROM pack_number WHERE id = 1")
-        return HeldLogs(held, int(row[0]) if row else 0)
+        return HeldLogs(held, cursor.count("SELECT last FROM pack_number WHERE id = 1"))
 
     def take(self, name: str, now: int, until: int) -> int | None:
         """The fence of an exclusive lease, None when somebody has it."""
@@ -235,8 +234,7 @@ class HostLeases:
     def _is_late(self, now: int) -> bool:
         """Whether very many visits are due: their hosts are not found by looking at the first of them."""
         late = "SELECT count(*) FROM (SELECT 1 FROM resource WHERE state = 2 AND due <= ? LIMIT ?) late"
-        row = self._database.one(late, (now, _MOST_LATE + 1))
-        return row is not None and int(row[0]) > _MOST_LATE
+        return self._database.count(late, (now, _MOST_LATE + 1)) > _MOST_LATE
 
     def extend(self, owner: str, now: int, until: int) -> list[tuple[Any, ...]]:
         """What `owner` still holds, extended: rows (host, fence). Tells all others that it lives."""
@@ -296,16 +294,14 @@ class HostLeases:
 
     def agents(self, now: int) -> int:
         """How many agents live."""
-        row = self._database.one("SELECT count(*) FROM agent WHERE until > ?", (now,))
-        return int(row[0]) if row else 0
+        return self._database.count("SELECT count(*) FROM agent WHERE until > ?", (now,))
 
     def busy_hosts(self, now: int) -> int:
         """How many hosts have something due, counted up to some ten thousand."""
         every = f"SELECT h.id AS host FROM host h WHERE {_HAS_WORK}"
         found = every if self._is_late(now) else f"{_BUSY} SELECT host FROM busy"
         counted = f"SELECT count(DISTINCT host) FROM ({found} LIMIT {_MOST_COUNTED}) counted"
-        row = self._database.one(counted, (self._cap, now))
-        return int(row[0]) if row else 0
+        return self._database.count(counted, (self._cap, now))
 
     def spent(self, owner: str, now: int) -> list[int]:
         """Hosts of `owner` that have nothing due."""

@@ -86,10 +86,9 @@ class SavedSearches(TopicTables):
         self.ensure()
         with self._database.transaction() as cursor:
             self._refuse_name(cursor, row)
-            own = cursor.one("SELECT count(*) FROM saved_search WHERE owner = ?", (row.owner,))
-            every = cursor.one("SELECT count(*) FROM saved_search")
-            if own is not None and every is not None and (own[0] >= MOST_OF_ONE or every[0] >= MOST_SAVED):
-                raise UsageError(f"{own[0]} searches are saved already; remove some first")
+            own = cursor.count("SELECT count(*) FROM saved_search WHERE owner = ?", (row.owner,))
+            if own >= MOST_OF_ONE or cursor.count("SELECT count(*) FROM saved_search") >= MOST_SAVED:
+                raise UsageError(f"{own} searches are saved already; remove some first")
             made = cursor.one(
                 f"INSERT INTO saved_search ({_COLUMNS[4:]}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id", row[1:]
             )

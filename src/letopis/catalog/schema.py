@@ -174,6 +174,9 @@ class RowReader(Protocol):
     def one(self, statement: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
         """The first row, or None."""
 
+    def count(self, statement: str, values: Sequence[Any] = ()) -> int:
+        """The one number that a question asks for, 0 for none."""
+
     def all(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows."""
 
@@ -316,10 +319,8 @@ class TopicTables:
     def _one(self, question: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
         return self._database.one(question, values) if self._made() else None
 
-    def _number(self, question: str, values: Sequence[Any] = ()) -> int:
-        """The one number that a question asks for, 0 for none."""
-        row = self._one(question, values)
-        return int(row[0] or 0) if row else 0
+    def _count(self, question: str, values: Sequence[Any] = ()) -> int:
+        return self._database.count(question, values) if self._made() else 0
 
 
 PARTITION_KEYS = {"capture": "resource", "likeness": "band"}
@@ -330,8 +331,7 @@ _COUNT_PARTITIONS = "SELECT count(*) FROM pg_inherits WHERE inhparent = to_regcl
 
 def count_partitions(reader: RowReader, table: str) -> int:
     """In how many partitions a table lies; 0 for one that lies in one piece."""
-    row = reader.one(_COUNT_PARTITIONS, (table,))
-    return int(row[0]) if row else 0
+    return reader.count(_COUNT_PARTITIONS, (table,))
 
 
 def partition_tables(database: Database, wanted: int) -> list[str]:

@@ -185,7 +185,7 @@ class SecondFactors(TopicTables):
 
     def left(self, owner: int) -> int:
         """How many recovery codes somebody has."""
-        return self._number("SELECT COUNT(*) FROM account_recovery WHERE owner = ?", (owner,))
+        return self._count("SELECT COUNT(*) FROM account_recovery WHERE owner = ?", (owner,))
 
     def off(self, owner: int) -> bool:
         """Forgets the secret and the recovery codes; whether there were any."""

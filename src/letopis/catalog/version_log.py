@@ -12,6 +12,7 @@ from datetime import datetime
 
 from letopis.catalog.database import Database
 from letopis.catalog.schema import TopicTables
+from letopis.catalog.versions import Versions
 from letopis.model import from_millis
 from letopis.tuples import NamedTuple
 
@@ -93,15 +94,6 @@ class LoggedVersion(NamedTuple):
     raw_bytes: int
 
 
-def logged_since(database: Database, after: int, limit: int) -> list[LoggedVersion]:
-    """Versions recorded after a known id, in the order of recording."""
-    rows = database.all(_LOGGED_SINCE, (after, database.settled(), limit))
-    return [
-        LoggedVersion(number, time, status, meaningful, extra, url, bytes(sha1 or b""), size or 0)
-        for number, time, status, meaningful, extra, url, sha1, size in rows
-    ]
-
-
 _SELECT_SPANS = (
     "SELECT v.id, v.resource, v.number, v.time, n.time, r.url FROM version v "
     "JOIN resource r ON r.id = v.resource "
@@ -118,54 +110,6 @@ class VersionSpan(NamedTuple):
     time: int
     until: int | None
     url: str
-
-
-def spans_since(database: Database, after: int, limit: int) -> list[VersionSpan]:
-    """Versions recorded after a known id, in the order of recording."""
-    question = _SELECT_SPANS + "WHERE v.id > ? AND v.id <= ? ORDER BY v.id LIMIT ?"
-    return [VersionSpan(*row) for row in database.all(question, (after, database.settled(), limit))]
-
-
-def spans_from(database: Database, resource: int, number: int) -> list[VersionSpan]:
-    """Versions of one URL from a number on."""
-    rows = database.all(_SELECT_SPANS + "WHERE v.resource = ? AND v.number >= ? ORDER BY v.number", (resource, number))
-    return [VersionSpan(*row) for row in rows]
-
-
-def span_at(database: Database, resource: int, time: int, last: int) -> VersionSpan | None:
-    """The version of one URL that was valid at a time, of those up to a known id."""
-    question = _SELECT_SPANS + "WHERE v.resource = ? AND v.time <= ? AND v.id <= ? ORDER BY v.number DESC LIMIT 1"
-    row = database.one(question, (resource, time, last))
-    return VersionSpan(*row) if row else None
-
-
-def spans_up_to(database: Database, last: int) -> Iterator[VersionSpan]:
-    """All versions up to a known id."""
-    return (
-        VersionSpan(*row)
-        for row in database.stream(_SELECT_SPANS + "WHERE v.id <= ? ORDER BY v.id", (last,), size=10_000)
-    )
-
-
-def count_versions_since(database: Database, after: int) -> int:
-    """How many versions were recorded after a known id."""
-    row = database.one("SELECT count(*) FROM version WHERE id > ? AND id <= ?", (after, database.settled()))
-    return int(row[0]) if row else 0
-
-
-def has_versions_since(database: Database, after: int) -> bool:
-    """Whether a version was recorded after a known id."""
-    bounds = (after, database.settled())
-    return database.one("SELECT 1 FROM version WHERE id > ? AND id <= ? LIMIT 1", bounds) is not None
-
-
-def last_seen(database: Database, resource: int, number: int) -> int | None:
-    """The last check that found a version unchanged; None when it was seen only once."""
-    row = database.one(
-        "SELECT max(time) FROM capture WHERE resource = ? AND number = ? AND outcome = 2 AND status < 400",
-        (resource, number),
-    )
-    return int(row[0]) if row and row[0] is not None else None
 
 
 _TROUBLED_URLS = "SELECT resource FROM capture WHERE (status >= 300 AND status <> 304) OR outcome = 3"
@@ -189,31 +133,88 @@ class LogMark(NamedTuple):
     times: int
 
 
-def troubled_checks(database: Database) -> Iterator[TroubleRow]:
-    """All checks that brought no version, of every URL that ever was in trouble: URL by URL, oldest first."""
-    rows = database.stream(
-        "SELECT r.url, c.time, c.status, c.outcome, c.head, c.extra FROM capture c "
-        f"JOIN resource r ON r.id = c.resource WHERE c.resource IN ({_TROUBLED_URLS}) ORDER BY c.resource, c.time"
-    )
-    return (TroubleRow(*row) for row in rows)
+class RecordedVersions:
+    """The log of versions in the order of recording. Followers remember the id of the last one they know."""
 
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
-def log_mark(database: Database, last: int) -> LogMark:
-    """The mark of all versions with an id up to `last`."""
-    row = database.one("SELECT count(*), coalesce(sum(time), 0) FROM version WHERE id <= ?", (last,))
-    return LogMark(int(row[0]), int(row[1])) if row else LogMark(0, 0)
+    def since(self, after: int, limit: int) -> list[LoggedVersion]:
+        """Versions recorded after a known id, in the order of recording."""
+        rows = self._database.all(_LOGGED_SINCE, (after, self._database.settled(), limit))
+        return [
+            LoggedVersion(number, time, status, meaningful, extra, url, bytes(sha1 or b""), size or 0)
+            for number, time, status, meaningful, extra, url, sha1, size in rows
+        ]
 
+    def has_since(self, after: int) -> bool:
+        """Whether a version was recorded after a known id."""
+        bounds = (after, self._database.settled())
+        return self._database.one("SELECT 1 FROM version WHERE id > ? AND id <= ? LIMIT 1", bounds) is not None
 
-def check_mark(database: Database) -> LogMark:
-    """The mark of all checks that brought no version."""
-    row = database.one("SELECT count(*), coalesce(sum(time), 0) FROM capture")
-    return LogMark(int(row[0]), int(row[1])) if row else LogMark(0, 0)
+    def count_since(self, after: int) -> int:
+        """How many versions were recorded after a known id."""
+        return self._database.count(
+            "SELECT count(*) FROM version WHERE id > ? AND id <= ?", (after, self._database.settled())
+        )
 
+    def spans_since(self, after: int, limit: int) -> list[VersionSpan]:
+        """Versions recorded after a known id, in the order of recording."""
+        question = _SELECT_SPANS + "WHERE v.id > ? AND v.id <= ? ORDER BY v.id LIMIT ?"
+        return [VersionSpan(*row) for row in self._database.all(question, (after, self._database.settled(), limit))]
 
-def log_times(database: Database, last: int) -> Iterator[tuple[int, int]]:
-    """Id and time of all versions up to `last`, by id."""
-    rows = database.stream("SELECT id, time FROM version WHERE id <= ? ORDER BY id", (last,), size=10_000)
-    return ((int(row[0]), int(row[1])) for row in rows)
+    def spans_of_page(self, resource: int, number: int = 0) -> list[VersionSpan]:
+        """Versions of one URL from a number on."""
+        question = _SELECT_SPANS + "WHERE v.resource = ? AND v.number >= ? ORDER BY v.number"
+        return [VersionSpan(*row) for row in self._database.all(question, (resource, number))]
+
+    def span_at(self, resource: int, time: int, last: int) -> VersionSpan | None:
+        """The version of one URL that was valid at a time, of those up to a known id."""
+        question = _SELECT_SPANS + "WHERE v.resource = ? AND v.time <= ? AND v.id <= ? ORDER BY v.number DESC LIMIT 1"
+        row = self._database.one(question, (resource, time, last))
+        return VersionSpan(*row) if row else None
+
+    def spans_up_to(self, last: int) -> Iterator[VersionSpan]:
+        """All versions up to a known id."""
+        return (
+            VersionSpan(*row)
+            for row in self._database.stream(_SELECT_SPANS + "WHERE v.id <= ? ORDER BY v.id", (last,), size=10_000)
+        )
+
+    def mark(self, last: int) -> LogMark:
+        """The mark of all versions with an id up to `last`."""
+        row = self._database.one("SELECT count(*), coalesce(sum(time), 0) FROM version WHERE id <= ?", (last,))
+        return LogMark(int(row[0]), int(row[1])) if row else LogMark(0, 0)
+
+    def times(self, last: int) -> Iterator[tuple[int, int]]:
+        """Id and time of all versions up to `last`, by id."""
+        rows = self._database.stream("SELECT id, time FROM version WHERE id <= ? ORDER BY id", (last,), size=10_000)
+        return ((int(row[0]), int(row[1])) for row in rows)
+
+    def last_seen(self, resource: int, number: int) -> int | None:
+        """The last check that found a version unchanged; None when it was seen only once."""
+        row = self._database.one(
+            "SELECT max(time) FROM capture WHERE resource = ? AND number = ? AND outcome = 2 AND status < 400",
+            (resource, number),
+        )
+        return int(row[0]) if row and row[0] is not None else None
+
+    def check_mark(self) -> LogMark:
+        """The mark of all checks that brought no version."""
+        row = self._database.one("SELECT count(*), coalesce(sum(time), 0) FROM capture")
+        return LogMark(int(row[0]), int(row[1])) if row else LogMark(0, 0)
+
+    def troubled_rows(self) -> Iterator[TroubleRow]:
+        """All checks that brought no version, of every URL that ever was in trouble: URL by URL, oldest first."""
+        rows = self._database.stream(
+            "SELECT r.url, c.time, c.status, c.outcome, c.head, c.extra FROM capture c "
+            f"JOIN resource r ON r.id = c.resource WHERE c.resource IN ({_TROUBLED_URLS}) ORDER BY c.resource, c.time"
+        )
+        return (TroubleRow(*row) for row in rows)
+
+    def pages_since(self, after: int, limit: int) -> list[tuple[int, int]]:
+        """Versions recorded after a known id as pairs of their id and that of their page."""
+        return [(row.id, row.resource) for row in Versions(self._database).since(after, limit)]
 
 
 CLIENT_TABLES = (
@@ -241,7 +242,7 @@ class ChangeClients(TopicTables):
 
     def cursor(self, name: str) -> int:
         """The id of the last version that a client has acknowledged; 0 for a new one."""
-        return self._number("SELECT version FROM change_client WHERE name = ?", (name,))
+        return self._count("SELECT version FROM change_client WHERE name = ?", (name,))
 
     def acknowledge(self, name: str, version: int, now: int) -> int:
         """Moves a cursor on, never back; answers where it stands."""
@@ -267,5 +268,4 @@ class ChangeClients(TopicTables):
 
     def newest(self) -> int:
         """The id of the version recorded last; 0 in an empty archive."""
-        row = self._database.one("SELECT max(id) FROM version WHERE id <= ?", (self._database.settled(),))
-        return int(row[0] or 0) if row else 0
+        return self._database.count("SELECT max(id) FROM version WHERE id <= ?", (self._database.settled(),))

@@ -233,7 +233,7 @@ class Watches(TopicTables):
 
     def count_due(self, now: int) -> int:
         """How many watches have their time come."""
-        return self._number("SELECT count(*) FROM watch WHERE due <= ?", (now,))
+        return self._count("SELECT count(*) FROM watch WHERE due <= ?", (now,))
 
     def due_after(self, due: int) -> list[WatchRow]:
         """Watches that are due later than that, without paused ones."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from letopis.change.fingerprints import Fingerprint, fingerprint
 from letopis.change.profiles import HostProfile, PageHabits
-from letopis.lazy import public_names
+from letopis.lazy import homes, public_names
 
 if TYPE_CHECKING:
     from letopis.change.deltas import apply_binary_delta, make_binary_delta
@@ -31,71 +31,27 @@ if TYPE_CHECKING:
     from letopis.change.verdict import PageState, compare, learn_habits
     from letopis.change.visual_diff import visual_html, visual_html_in_time
 
-_HOMES = {
-    "ContentFilter": "filters",
-    "DiffBounds": "text_diff",
-    "DiffLevel": "text_diff",
-    "DiffPiece": "text_diff",
-    "FilterKind": "filters",
-    "LinkChanges": "diff_formats",
-    "MuteRules": "noise",
-    "PageState": "verdict",
-    "apply_binary_delta": "deltas",
-    "char_diff": "diff_formats",
-    "compare": "verdict",
-    "diff_as_json": "diff_formats",
-    "diff_pieces": "text_diff",
-    "filter_page": "filters",
-    "filter_source": "filters",
-    "filter_text": "filters",
-    "known_share": "fingerprints",
-    "known_share_of": "fingerprints",
-    "learn_habits": "verdict",
-    "link_changes": "diff_formats",
-    "link_diff": "diff_formats",
-    "long_paragraphs": "fingerprints",
-    "make_binary_delta": "deltas",
-    "side_by_side_html": "diff_formats",
-    "unified_diff": "diff_formats",
-    "visual_html": "visual_diff",
-    "visual_html_in_time": "visual_diff",
-    "word_diff": "diff_formats",
-}
+_HOMES = homes({
+    "deltas": ("apply_binary_delta", "make_binary_delta"),
+    "diff_formats": (
+        "LinkChanges", "char_diff", "diff_as_json", "link_changes", "link_diff", "side_by_side_html",
+        "unified_diff", "word_diff",
+    ),
+    "filters": ("ContentFilter", "FilterKind", "filter_page", "filter_source", "filter_text"),
+    "fingerprints": ("known_share", "known_share_of", "long_paragraphs"),
+    "noise": ("MuteRules",),
+    "text_diff": ("DiffBounds", "DiffLevel", "DiffPiece", "diff_pieces"),
+    "verdict": ("PageState", "compare", "learn_habits"),
+    "visual_diff": ("visual_html", "visual_html_in_time"),
+})  # fmt: skip
 
 __all__ = [
-    "ContentFilter",
-    "DiffBounds",
-    "DiffLevel",
-    "DiffPiece",
-    "FilterKind",
-    "Fingerprint",
-    "HostProfile",
-    "LinkChanges",
-    "MuteRules",
-    "PageHabits",
-    "PageState",
-    "apply_binary_delta",
-    "char_diff",
-    "compare",
-    "diff_as_json",
-    "diff_pieces",
-    "filter_page",
-    "filter_source",
-    "filter_text",
-    "fingerprint",
-    "known_share",
-    "known_share_of",
-    "learn_habits",
-    "link_changes",
-    "link_diff",
-    "long_paragraphs",
-    "make_binary_delta",
-    "side_by_side_html",
-    "unified_diff",
-    "visual_html",
-    "visual_html_in_time",
-    "word_diff",
-]
+    "ContentFilter", "DiffBounds", "DiffLevel", "DiffPiece", "FilterKind", "Fingerprint", "HostProfile",
+    "LinkChanges", "MuteRules", "PageHabits", "PageState", "apply_binary_delta", "char_diff", "compare",
+    "diff_as_json", "diff_pieces", "filter_page", "filter_source", "filter_text", "fingerprint", "known_share",
+    "known_share_of", "learn_habits", "link_changes", "link_diff", "long_paragraphs", "make_binary_delta",
+    "side_by_side_html", "unified_diff", "visual_html", "visual_html_in_time", "word_diff",
+]  # fmt: skip
 
 # What compares and shows is imported at its first use: a crawl that meets new pages does neither.
 __getattr__ = public_names(__name__, _HOMES)

@@ -14,9 +14,8 @@ from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from letopis.change.amounts import AMOUNT
 from letopis.change.fingerprints import normalized_words
-from letopis.change.values import CURRENCIES, CURRENCY_SIGNS
+from letopis.change.values import AMOUNT, CURRENCIES, CURRENCY_SIGNS
 
 _MOST_TEXT = 200_000
 _MOST_VALUES = 10_000

@@ -13,17 +13,6 @@ from letopis.codec.methods import (
 )
 
 __all__ = [
-    "MAX_BYTES",
-    "BestEncoding",
-    "Brotli",
-    "BrotliWithDictionary",
-    "Codec",
-    "Dictionary",
-    "Zstd",
-    "by_id",
-    "contest",
-    "get",
-    "html_dictionary",
-    "names",
-    "with_dictionary",
-]
+    "MAX_BYTES", "BestEncoding", "Brotli", "BrotliWithDictionary", "Codec", "Dictionary", "Zstd", "by_id",
+    "contest", "get", "html_dictionary", "names", "with_dictionary",
+]  # fmt: skip

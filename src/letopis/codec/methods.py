@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import brotli
 
@@ -70,6 +70,15 @@ def _broken(name: str, reason: object) -> Damaged:
     return Damaged(f"{name} data is broken ({reason}); restore it from a copy")
 
 
+def _decoded(decoder: Any, data: bytes, max_bytes: int, name: str) -> bytes:
+    """What one of the standard library's decoders makes of one stream, within the bound."""
+    try:
+        out = decoder.decompress(data, max_bytes + 1)
+    except (zlib.error, lzma.LZMAError, OSError, ValueError, EOFError) as error:
+        raise _broken(name, error) from None
+    return checked_output(out, decoder.eof and not decoder.unused_data, max_bytes, name)
+
+
 @dataclass(frozen=True, slots=True)
 class Uncompressed:
     """No compression: it takes part in every contest, since tiny inputs can grow."""
@@ -102,12 +111,7 @@ class Gzip:
 
     def decode(self, data: bytes, max_bytes: int = MAX_BYTES) -> bytes:
         """The content of one member."""
-        decoder = zlib.decompressobj(wbits=31)
-        try:
-            out = decoder.decompress(data, max_bytes + 1)
-        except zlib.error as error:
-            raise _broken(self.name, error) from None
-        return checked_output(out, decoder.eof and not decoder.unused_data, max_bytes, self.name)
+        return _decoded(zlib.decompressobj(wbits=31), data, max_bytes, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +129,7 @@ class Bzip2:
 
     def decode(self, data: bytes, max_bytes: int = MAX_BYTES) -> bytes:
         """The content of one stream."""
-        decoder = bz2.BZ2Decompressor()
-        try:
-            out = decoder.decompress(data, max_bytes + 1)
-        except (OSError, ValueError) as error:
-            raise _broken(self.name, error) from None
-        return checked_output(out, decoder.eof and not decoder.unused_data, max_bytes, self.name)
+        return _decoded(bz2.BZ2Decompressor(), data, max_bytes, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +150,7 @@ class Xz:
     def decode(self, data: bytes, max_bytes: int = MAX_BYTES) -> bytes:
         """The content of one stream."""
         decoder = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
-        try:
-            out = decoder.decompress(data, max_bytes + 1)
-        except (lzma.LZMAError, EOFError) as error:
-            raise _broken(self.name, error) from None
-        return checked_output(out, decoder.eof and not decoder.unused_data, max_bytes, self.name)
+        return _decoded(decoder, data, max_bytes, self.name)
 
 
 BROTLI_WINDOW = 24
@@ -293,7 +288,7 @@ class Zstd:
             decoder = zstd.ZstdDecompressor(shared, {_LIMIT: _window_log(max_bytes)})
             out = decoder.decompress(data, max_bytes + 1)
         except zstd.ZstdError as error:
-            raise Damaged(f"{self.name} data is broken ({error}); restore it from a copy") from None
+            raise _broken(self.name, error) from None
         return checked_output(out, decoder.eof and not decoder.unused_data, max_bytes, self.name)
 
 
@@ -302,7 +297,7 @@ def _brotli_decoded(stream: bytes, max_bytes: int, name: str) -> bytes:
     try:
         out = decoder.process(stream, output_buffer_limit=max_bytes + 1)
     except brotli.error as error:
-        raise Damaged(f"{name} data is broken ({error}); restore it from a copy") from None
+        raise _broken(name, error) from None
     return checked_output(bytes(out), decoder.is_finished(), max_bytes, name)
 
 

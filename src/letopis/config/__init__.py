@@ -23,24 +23,8 @@ from letopis.config.settings import (
 )
 
 __all__ = [
-    "ArchiveSettings",
-    "CaptureSettings",
-    "ChangeSettings",
-    "ClusterSettings",
-    "CrawlSettings",
-    "DatabaseSettings",
-    "FetchSettings",
-    "JobsSettings",
-    "MonitorSettings",
-    "ScheduleSettings",
-    "SearchSettings",
-    "ServeSettings",
-    "Setting",
-    "SettingSource",
-    "Settings",
-    "StoreSettings",
-    "changed_settings",
-    "load_settings",
-    "parse_size",
+    "ArchiveSettings", "CaptureSettings", "ChangeSettings", "ClusterSettings", "CrawlSettings", "DatabaseSettings",
+    "FetchSettings", "JobsSettings", "MonitorSettings", "ScheduleSettings", "SearchSettings", "ServeSettings",
+    "Setting", "SettingSource", "Settings", "StoreSettings", "changed_settings", "load_settings", "parse_size",
     "settings_table",
-]
+]  # fmt: skip

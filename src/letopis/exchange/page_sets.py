@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from letopis.archive import Archive
-from letopis.archive.imported_sets import ImportedSet, checks_between, keep_sets, valid_then
+from letopis.archive.imported import ImportedSet, checks_between, keep_sets, valid_then
 from letopis.errors import LetopisError
 from letopis.exchange import page_looks
 from letopis.exchange.page_looks import AFTER, PICTURES, TEXTS, MadeRecord, PageLook, is_picture

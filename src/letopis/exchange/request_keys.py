@@ -15,15 +15,9 @@ from letopis.model import Headers, SentRequest, header
 from letopis.urls.request_keys import HttpRequest, indexed_url, record_url, request_url
 
 __all__ = [
-    "HttpRequest",
-    "exchange_fields",
-    "indexed_url",
-    "parse_request",
-    "record_url",
-    "request_record",
-    "request_url",
+    "HttpRequest", "exchange_fields", "indexed_url", "parse_request", "record_url", "request_record", "request_url",
     "sent_request",
-]
+]  # fmt: skip
 
 _PROTOCOLS = {"2": "h2", "3": "h3"}
 """What records call the versions of HTTP whose messages are written in the form of 1.1."""

@@ -19,10 +19,10 @@ from letopis.archive.imported import (
     known_payloads,
     payload_then,
     record_waiting,
+    shown_then,
     unrecorded_captures,
     waiting_revisits,
 )
-from letopis.archive.imported_sets import shown_then
 from letopis.archive.records import CaptureSource
 from letopis.exchange.page_looks import LookFact
 from letopis.exchange.sources import ImportReport

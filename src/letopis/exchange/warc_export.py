@@ -19,8 +19,7 @@ from letopis import __version__
 from letopis.archive import Archive, identify
 from letopis.archive.captures import last_check_time
 from letopis.archive.cluster import PieceRunner
-from letopis.archive.imported import StoredSource, sources_of, waiting_revisits
-from letopis.archive.imported_sets import checks_between
+from letopis.archive.imported import StoredSource, checks_between, sources_of, waiting_revisits
 from letopis.archive.requests import StoredExchange
 from letopis.archive.sets import CaptureSet
 from letopis.exchange.kept_records import KeptRecord

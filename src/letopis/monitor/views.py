@@ -13,9 +13,9 @@ from letopis import extract
 from letopis.archive import Archive
 from letopis.archive.mute_rules import mute_rules_of
 from letopis.archive.verdicts import verdict_between
-from letopis.change.amounts import first_number
 from letopis.change.diff_formats import unified_diff
 from letopis.change.filters import ContentFilter, FilterKind, filter_page, filter_source, filter_text
+from letopis.change.values import first_number
 from letopis.change.verdict import compare
 from letopis.errors import NotFound, UnknownVersion, UsageError
 from letopis.extract.feeds import SitemapEntry, sitemap_entries

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
-from letopis.change.amounts import first_number
+from letopis.change.values import first_number
 from letopis.config import MonitorSettings
 from letopis.errors import UsageError
 from letopis.fetch import Origin

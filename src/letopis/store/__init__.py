@@ -2,16 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from letopis.lazy import public_names
-from letopis.store.backend import Backend, Disk, LocalBackend, PackDraft, WriteLease
+from letopis.lazy import homes, public_names
+from letopis.store.backend import Backend, Disk, LocalBackend, WriteLease
 from letopis.store.content_reader import SiteTexts
 from letopis.store.pack_format import HEADER_BYTES
-from letopis.store.store import CompactionEffort, DigestFunction, Store
+from letopis.store.store import Store
 from letopis.store.values import (
     AppendResult,
     ChainEntry,
     CompactionBatch,
-    ContentMove,
     ContentPlace,
     DecodedContent,
     HighWaterMark,
@@ -27,42 +26,17 @@ if TYPE_CHECKING:
     from letopis.store.bucket import BlockCache, Bucket
     from letopis.store.object_backend import ObjectBackend, WriterCoordination
 
-_HOMES = {
-    "BlockCache": "bucket",
-    "Bucket": "bucket",
-    "ObjectBackend": "object_backend",
-    "WriterCoordination": "object_backend",
-}
+_HOMES = homes({
+    "bucket": ("BlockCache", "Bucket"),
+    "object_backend": ("ObjectBackend", "WriterCoordination"),
+})  # fmt: skip
 
 __all__ = [
-    "HEADER_BYTES",
-    "AppendResult",
-    "Backend",
-    "BlockCache",
-    "Bucket",
-    "ChainEntry",
-    "CompactionBatch",
-    "CompactionEffort",
-    "ContentMove",
-    "ContentPlace",
-    "DecodedContent",
-    "DigestFunction",
-    "Disk",
-    "HighWaterMark",
-    "LocalBackend",
-    "ObjectBackend",
-    "PackDamage",
-    "PackDraft",
-    "PackGone",
-    "PackTotals",
-    "SiteTexts",
-    "Store",
-    "VersionChain",
-    "VersionFact",
-    "VersionItem",
-    "WriteLease",
+    "HEADER_BYTES", "AppendResult", "Backend", "BlockCache", "Bucket", "ChainEntry", "CompactionBatch",
+    "ContentPlace", "DecodedContent", "Disk", "HighWaterMark", "LocalBackend", "ObjectBackend", "PackDamage",
+    "PackGone", "PackTotals", "SiteTexts", "Store", "VersionChain", "VersionFact", "VersionItem", "WriteLease",
     "WriterCoordination",
-]
+]  # fmt: skip
 
 # Object stores are imported at their first use: most archives lie in a folder.
 __getattr__ = public_names(__name__, _HOMES)

@@ -19,9 +19,9 @@ from letopis.api.door import context_of
 from letopis.api.requests import origin_of
 from letopis.archive.differences import DiffSide, diff_side, read_texts
 from letopis.archive.verdicts import verdict_between
-from letopis.change.amounts import first_number
 from letopis.change.diff_formats import link_changes
 from letopis.change.text_diff import DiffPiece, diff_pieces
+from letopis.change.values import first_number
 from letopis.change.visual_diff import FIRST_CHANGE, visual_html_in_time, with_first_change
 from letopis.errors import UsageError
 from letopis.extract.rewriter import rewrite_under

@@ -56,6 +56,7 @@ class _Transfer:
     key: bytes | None
     in_flight: int
     progress: SyncProgress | None
+    release: bytes | None
     payload: int = 0
     """Bytes of content fetched so far, for telling headers from content."""
 
@@ -72,14 +73,16 @@ async def sync(
     key: bytes | None = None,
     in_flight: int = 4,
     progress: SyncProgress | None = None,
+    release: bytes | None = None,
 ) -> SyncReport:
     """Makes `out` the file that the source publishes, reusing the chunks of `seed` or of `out` as it is.
 
-    With a key, only a release signed with it is accepted. `Unavailable` when the source fails (the
+    With a key, only a release signed with it is accepted; where the `release` is known already, it is not asked for.
+    `Unavailable` when the source fails (the
     next call goes on where this one stopped), `Damaged` when what it serves does not fit together.
     """
     before = source.traffic
-    job = _Transfer(source, Path(out), Path(seed) if seed else None, key, in_flight, progress)
+    job = _Transfer(source, Path(out), Path(seed) if seed else None, key, in_flight, progress, release)
     reused, fetched, fallback = await _until_settled(job)
     used = source.traffic.since(before)
     return SyncReport(used.received, used.sent, used.requests, reused, fetched, fallback, verified=True)
@@ -100,7 +103,7 @@ async def _until_settled(job: _Transfer) -> tuple[int, int, bool]:
 
 
 async def _release(job: _Transfer) -> tuple[bytes | None, ZrecRelease | None]:
-    raw = await job.source.read_release()
+    raw = await job.source.read_release() if job.release is None else job.release
     job.payload += len(raw or b"")
     found = published_file.parse_release(raw) if raw is not None else None
     if job.key is not None:

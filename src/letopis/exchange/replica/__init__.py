@@ -6,13 +6,6 @@ from letopis.exchange.replica.contents import fetch_on_demand
 from letopis.exchange.replica.publication import PublishReport, publish
 
 __all__ = [
-    "CloneReport",
-    "CloneSelection",
-    "PublishReport",
-    "PullOptions",
-    "clone",
-    "detach",
-    "fetch_on_demand",
-    "publish",
-    "pull",
-]
+    "CloneReport", "CloneSelection", "PublishReport", "PullOptions", "clone", "detach", "fetch_on_demand",
+    "publish", "pull",
+]  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -38,7 +38,7 @@ from letopis.exchange.replica.origin import Origin, canonical_origin, open_origi
 from letopis.exchange.replica.pack_files import PackDemand, PackFetcher, PackFiles
 from letopis.exchange.replica.release import ArchiveRelease, CloneFolder
 from letopis.tuples import NamedTuple
-from letopis.zrec import RangeSource, Traffic, ZrecReader, encode_release, release_path, sync
+from letopis.zrec import Traffic, ZrecReader, encode_release, release_path, sync
 
 _EVERYTHING = b"all"
 Progress = Callable[[int, int], None]
@@ -93,8 +93,8 @@ class ReleaseFollower:
     async def _index(self) -> None:
         async with self._origin.file(self.release.index, self.release.zrec.size) as source:
             seed = self._folder.index if self._folder.index.exists() else None
-            known = _KnownRelease(source, encode_release(self.release.zrec))
-            report = await sync(known, self._folder.incoming, seed=seed, progress=self._index_progress)
+            known = encode_release(self.release.zrec)  # it costs no request
+            report = await sync(source, self._folder.incoming, seed=seed, progress=self._index_progress, release=known)
         self.records_fetched = report.chunks_fetched
         self._come += report.bytes_downloaded
 
@@ -261,35 +261,6 @@ class _ReleaseStep:
                     raw_bytes += sum(content.raw_bytes for content in found)
                     contents.update(check.content[:2] for check in one if check.content)
         return RecordCounts(documents, versions, checks, len(contents), raw_bytes)
-
-
-class _KnownRelease:
-    """A source whose release is already known."""
-
-    def __init__(self, source: RangeSource, release: bytes) -> None:
-        self._source = source
-        self._release = release
-
-    @property
-    def traffic(self) -> Traffic:
-        """Counted up to now."""
-        return self._source.traffic
-
-    async def size(self) -> int:
-        """Length of the file."""
-        return await self._source.size()
-
-    async def read(self, start: int, end: int) -> bytes:
-        """A part of the file."""
-        return await self._source.read(start, end)
-
-    async def read_release(self) -> bytes | None:
-        """The release that the archive's own release contains: it costs no request."""
-        return self._release
-
-    def stream(self) -> AsyncIterator[bytes]:
-        """The whole file."""
-        return self._source.stream()
 
 
 @dataclass(frozen=True, slots=True)

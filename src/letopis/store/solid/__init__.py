@@ -4,6 +4,6 @@ What reads frames is here. What writes them is `letopis.store.solid.frame_writer
 (`encode_solid`): it loads numpy and rapidfuzz, which cost more time than most programs that only read will take.
 """
 
-from letopis.store.solid.frame_reader import decode, decode_all, decode_known, needs_known, needs_newest, newest_span
+from letopis.store.solid.frame_reader import decode, decode_all, needs_known, needs_newest, newest_span
 
-__all__ = ["decode", "decode_all", "decode_known", "needs_known", "needs_newest", "newest_span"]
+__all__ = ["decode", "decode_all", "needs_known", "needs_newest", "newest_span"]

@@ -83,11 +83,6 @@ def _no_slot(slot: int) -> Damaged:
     return Damaged(f"a solid frame has no slot {slot}; run verify")
 
 
-def decode_known(data: bytes) -> bytes:
-    """The known text of a site; keep it at hand, each read of its documents needs it."""
-    return decode(data, 0).body
-
-
 def decode_all(data: bytes, newest: bytes | None = None, known: bytes = b"") -> list[bytes]:
     """All versions of a frame, newest first."""
     head = parse_head(data)
