@@ -3,7 +3,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from letopis.change import HostProfile, fingerprint
 from letopis.change.duplicates import (
     band_keys,
     candidate_groups,
@@ -12,6 +11,8 @@ from letopis.change.duplicates import (
     shingles,
     signature,
 )
+from letopis.change.fingerprints import fingerprint
+from letopis.change.profiles import HostProfile
 from letopis.model import Page
 
 MakePage = Callable[..., Page]

@@ -12,7 +12,8 @@ from behaviours import PAGE, md5
 from misbehaving_site import Site
 
 from letopis.config.settings import FetchSettings
-from letopis.fetch import Client, CookieJar, CurlTransport, fetch_once, limits_of, retry_after
+from letopis.fetch.client import Client, fetch_once, limits_of, retry_after
+from letopis.fetch.curl import CookieJar, CurlTransport
 from letopis.model import FailureKind, Limits, Request, Response
 
 SETTINGS = FetchSettings(headers=("X-Mine: yes",))

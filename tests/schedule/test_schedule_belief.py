@@ -5,8 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.schedule import DateTrust, age_of_change, rate_from_history
-from letopis.schedule.change_rate import belief_changed, belief_dated, belief_unchanged, fade_belief, prior_belief
+from letopis.schedule.change_rate import (
+    DateTrust,
+    age_of_change,
+    belief_changed,
+    belief_dated,
+    belief_unchanged,
+    fade_belief,
+    prior_belief,
+    rate_from_history,
+)
 
 beliefs = st.tuples(st.floats(0.3, 300), st.floats(1, 1e7))
 spans = st.floats(1, 1e7)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.schedule import expected_freshness, optimal_rates
+from letopis.schedule.freshness import expected_freshness, optimal_rates
 from letopis.schedule.worth import AgeObjective, ChangeRhythm, FreshnessObjective
 
 beliefs = st.tuples(st.floats(0.3, 300), st.floats(1, 1e7))

@@ -13,21 +13,28 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from letopis.archive import Archive
-from letopis.archive.queues import CrawlPlan, FrontierQueue, PlanSpending, crawl_plans, keeps_crawl_plans, visited_hosts
+from letopis.archive.queues import (
+    CrawlPlan,
+    FrontierQueue,
+    NewUrl,
+    PlanSpending,
+    crawl_plans,
+    keeps_crawl_plans,
+    visited_hosts,
+)
 from letopis.config import CrawlSettings
 from letopis.errors import UsageError
 from letopis.fetch import is_private_url
-from letopis.frontier import (
+from letopis.frontier.filters import (
     CrawlFilter,
     CrawlFocus,
     FilterFacts,
-    NewUrl,
-    TrapDetector,
     focus_score,
     link_interest,
     parse_crawl_filter,
     poor_before,
 )
+from letopis.frontier.traps import TrapDetector
 from letopis.lazy import lazy
 from letopis.model import LinkType, Observation, Page, header, to_millis
 from letopis.urls import host as host_of
