@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import unquote_plus
 
 from letopis.errors import UsageError
@@ -194,37 +194,3 @@ def _fault(
         if variable.required and variable.name not in given:
             return UrlRuleOutcome.MISSING, f"parameter {variable.name} is missing"
     return None
-
-
-def rules_from_tables(tables: Mapping[str, Any]) -> UrlRules:
-    """Rules of TOML tables.
-
-    `[[redirect]] base, to` and `[[varlist]] base, required = [names],
-    optional = [names], values = {name = [values]}`. Raises UsageError with
-    the name of what does not fit.
-    """
-    _check_keys(tables, {"redirect", "varlist"}, "rules")
-    redirects = tuple(_redirect_of(table) for table in tables.get("redirect", ()))
-    return UrlRules(redirects, tuple(_varlist_of(table) for table in tables.get("varlist", ())))
-
-
-def _redirect_of(table: Mapping[str, Any]) -> RedirectRule:
-    _check_keys(table, {"base", "to"}, "redirect")
-    return RedirectRule(str(table.get("base", "")), str(table.get("to", "")))
-
-
-def _varlist_of(table: Mapping[str, Any]) -> VarList:
-    _check_keys(table, {"base", "required", "optional", "values"}, "varlist")
-    values = {str(name): tuple(map(str, some)) for name, some in dict(table.get("values", {})).items()}
-    optional = tuple(map(str, table.get("optional", ())))
-    required = [name for name in map(str, table.get("required", ())) if name not in values]
-    required += [name for name in values if name not in optional]
-    variables = [Variable(name, values.get(name, ())) for name in required]
-    variables += [Variable(name, values.get(name, ()), required=False) for name in optional]
-    return VarList(str(table.get("base", "")), tuple(variables))
-
-
-def _check_keys(table: Mapping[str, Any], known: set[str], where: str) -> None:
-    for key in table:
-        if key not in known:
-            raise UsageError(f"'{key}' is not a part of {where}; use {', '.join(sorted(known))}")
