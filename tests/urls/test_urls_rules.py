@@ -3,8 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.errors import BadUrl, UsageError
-from letopis.urls.rules import RedirectRule, UrlRuleOutcome, UrlRules, Variable, VarList
-from letopis.urls.rules_xml import rules_from_xml
+from letopis.urls.rules import RedirectRule, UrlRuleOutcome, UrlRules, Variable, VarList, rules_from_xml
 
 SCRIPT = "dce.felk.cvut.cz/pub/index.php"
 XML = b"""<query package="downloader"><urltransform>

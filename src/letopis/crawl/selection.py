@@ -29,12 +29,12 @@ from letopis.frontier.filters import (
     CrawlFilter,
     CrawlFocus,
     FilterFacts,
+    TrapDetector,
     focus_score,
     link_interest,
     parse_crawl_filter,
     poor_before,
 )
-from letopis.frontier.traps import TrapDetector
 from letopis.lazy import lazy
 from letopis.model import LinkType, Observation, Page, header, to_millis
 from letopis.urls import host as host_of
@@ -43,9 +43,9 @@ from letopis.urls.rules import UrlRules, without_tracking
 from letopis.urls.scope import Scope, ScopeKind, Scopes
 
 if TYPE_CHECKING:
-    from letopis.urls import rules_xml
+    from letopis.urls import rules as url_rules
 else:
-    rules_xml = lazy("letopis.urls.rules_xml")
+    url_rules = lazy("letopis.urls.rules")
 
 _MAX_MOVES = 10
 
@@ -300,7 +300,7 @@ def plan_rules(text: str) -> UrlRules:
     """The rules that a plan carries as XML; UsageError where they are none."""
     if not text:
         return UrlRules()
-    rules = rules_xml.rules_from_xml(text.encode())
+    rules = url_rules.rules_from_xml(text.encode())
     if not rules.redirects and not rules.varlists:
         raise UsageError("the rules say nothing; write them inside <urltransform>...</urltransform>")
     return rules
