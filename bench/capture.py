@@ -38,7 +38,7 @@ from letopis.fetch.browser import find_browser
 from letopis.fetch.browser_tab import BrowserTab, TabView
 from letopis.fetch.chromium import Chromium
 from letopis.fetch.devtools import DevtoolsSession
-from letopis.fetch.page_scrolling import SCROLL
+from letopis.fetch.page_rendering import SCROLL
 
 CAPTURES = 10
 PLAIN, PIPE, PLAIN_PICTURE = "plain", "plain, by the pipe", "plain, scrolled, with a picture"

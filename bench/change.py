@@ -31,7 +31,9 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.judging import Answer, Told, answers, pairs_of  # noqa: E402
-from letopis.change import HostProfile, compare, fingerprint  # noqa: E402
+from letopis.change.fingerprints import fingerprint  # noqa: E402
+from letopis.change.profiles import HostProfile  # noqa: E402
+from letopis.change.verdict import compare  # noqa: E402
 from letopis.config import ChangeSettings  # noqa: E402
 from letopis.model import Block, BlockKind, Page  # noqa: E402
 

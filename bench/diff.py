@@ -20,7 +20,8 @@ from time import process_time
 
 from lxml.html.diff import htmldiff
 
-from letopis.change import char_diff, diff_as_json, side_by_side_html, unified_diff, visual_html, word_diff
+from letopis.change.diff_formats import char_diff, diff_as_json, side_by_side_html, unified_diff, word_diff
+from letopis.change.visual_diff import visual_html
 
 Pair = tuple[str, str]
 Work = Callable[[str, str], object]

@@ -21,7 +21,8 @@ from typing import Any
 import pycurl
 
 from letopis.config.settings import FetchSettings
-from letopis.fetch import Client, CookieJar, CurlTransport
+from letopis.fetch.client import Client
+from letopis.fetch.curl import CookieJar, CurlTransport
 from letopis.model import Limits, Request
 
 CONCURRENCY = 32

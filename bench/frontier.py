@@ -22,9 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
-from letopis.archive.queues import NewestKeys
-from letopis.frontier import FetchResult, Frontier, FrontierState, HostState, NewUrl, Politeness, QueuedUrl, SeenUrls
+from letopis.archive.queues import FrontierState, HostState, NewestKeys, NewUrl, QueuedUrl
+from letopis.frontier.frontier import Frontier, SeenUrls
 from letopis.frontier.sieve import Sieve
+from letopis.look.politeness import FetchResult, Politeness
 
 SCHEMA = """
 CREATE TABLE host (id INTEGER PRIMARY KEY, name TEXT, ip TEXT, ready INTEGER, ip_ready INTEGER, crawl_delay REAL,

@@ -19,7 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from letopis.extract import content_text, read_page
+from letopis.extract import read_page
+from letopis.extract.main_content import content_text
 
 URL = "https://example.org/folder/page.html"
 HEADERS = (("Content-Type", "text/html"),)

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Sequence
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 import letopis
@@ -216,35 +215,9 @@ def test_public_names_are_frozen() -> None:
     assert all(hasattr(letopis, name) for name in letopis.__all__)
 
 
-def test_names_loaded_late_are_there_and_no_module_takes_their_place() -> None:
+def test_no_module_takes_the_place_of_a_public_name() -> None:
     """A module that is loaded becomes an attribute of its package: one of the same name would hide the other."""
-    late = [import_module(f"letopis.{unit}") for unit in sorted({unit for unit, _ in modules()})]
-    tables = {package.__name__: package for package in (letopis, *late) if hasattr(package, "_HOMES")}
-    assert len(tables) >= 5
-    for name, package in tables.items():
-        beside = {path.stem for path in Path(package.__file__ or "").parent.glob("*.py")}
-        assert not beside & set(package._HOMES), name
-        assert [public for public in package._HOMES if not hasattr(package, public)] == []
-
-
-def test_names_loaded_late_are_for_those_who_use_the_package() -> None:
-    """Inside of it a module says which other module it needs, so that what a start loads can be read from imports."""
-    units = sorted({unit for unit, _ in modules()})
-    homes = {unit: getattr(import_module(f"letopis.{unit}"), "_HOMES", {}) for unit in units}
-    wrong = []
-    for _, path in modules():
-        tables = [
-            (node.module, homes.get(node.module.removeprefix("letopis."), {}), node.names)
-            for node in ast.walk(tree_of(path))
-            if isinstance(node, ast.ImportFrom) and node.module and path.name != "__init__.py"
-        ]
-        wrong += [
-            f"{path.relative_to(SOURCE)} takes {alias.name} from {module}: write {module}.{table[alias.name]}"
-            for module, table, names in tables
-            for alias in names
-            if alias.name in table
-        ]
-    assert wrong == []
+    assert not {path.stem for path in SOURCE.iterdir()} & set(letopis.__all__)
 
 
 def test_errors_carry_the_exit_status_of_the_command_line() -> None:

@@ -63,7 +63,8 @@ from letopis.operations.job_files import parse_job_file
 from letopis.replay.addresses import parse_address, parse_http_date
 from letopis.replay.cdx_query import parse_parameters, pywb_query, wayback_query
 from letopis.store.pack_format import PackRecord, PackWalker, RecordKind, parse_version_head
-from letopis.urls import normalize, rules_from_xml, surt
+from letopis.urls import normalize, surt
+from letopis.urls.rules import rules_from_xml
 from letopis.zrec.chunk_index import parse_index
 from letopis.zrec.header import parse_header
 from letopis_migrate.readers import DISTILL, URLWATCH, VISUALPING

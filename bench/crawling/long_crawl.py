@@ -14,7 +14,7 @@ import psycopg
 
 from bench.scaling.services import Services, cpu_of
 from letopis.config import load_settings
-from letopis.store import Bucket
+from letopis.store.bucket import Bucket
 
 MARKS = tuple(10**power for power in range(4, 10))
 """Numbers of pages at which the costs of a crawl are compared."""

@@ -15,7 +15,9 @@ from typing import NamedTuple
 
 from bench.judging.pairs import Pair
 from letopis import extract
-from letopis.change import Fingerprint, HostProfile, PageHabits, compare, fingerprint
+from letopis.change.fingerprints import Fingerprint, fingerprint
+from letopis.change.profiles import HostProfile, PageHabits
+from letopis.change.verdict import compare
 from letopis.model import BlockChange
 
 _HEADERS = (("Content-Type", "text/html"),)

@@ -13,7 +13,7 @@ from typing import Any
 from playwright.sync_api import BrowserContext, Error, Frame, Page, Response
 
 from bench.replaying.warc_files import key_of
-from letopis.fetch.page_scrolling import SCROLL
+from letopis.fetch.page_rendering import SCROLL
 from letopis.urls.request_keys import HttpRequest, request_url
 
 WIDTH, HEIGHT = 1280, 1600

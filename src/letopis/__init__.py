@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from letopis.lazy import homes, public_names
+from letopis.lazy import public_names
 
 if TYPE_CHECKING:
     from letopis.archive import Archive
@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = homes({
+__all__ = [
+    "Archive", "Busy", "Check", "Damaged", "DocumentTooLarge", "LetopisError", "Monitor", "NotFound", "NotReady",
+    "Put", "PutResult", "Refused", "Settings", "Unavailable", "UsageError", "Version",
+]  # fmt: skip
+
+# Public names are imported at their first use: the command line starts faster without them.
+__getattr__ = public_names(__name__, {
     "archive": ("Archive",),
     "config": ("Settings",),
     "errors": (
@@ -35,11 +41,3 @@ _HOMES = homes({
     "model": ("Check", "Put", "PutResult", "Version"),
     "monitor": ("Monitor",),
 })  # fmt: skip
-
-__all__ = [
-    "Archive", "Busy", "Check", "Damaged", "DocumentTooLarge", "LetopisError", "Monitor", "NotFound", "NotReady",
-    "Put", "PutResult", "Refused", "Settings", "Unavailable", "UsageError", "Version",
-]  # fmt: skip
-
-# Public names are imported at their first use: the command line starts faster without them.
-__getattr__ = public_names(__name__, _HOMES)

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from tantivy import FieldType, Occur, Order, Query
 
 __all__ = [
-    "FieldType", "Occur", "Order", "Query", "etree", "homes", "lazy", "np", "npt", "public_names", "regex", "socket",
-    "tantivy",
+    "FieldType", "Occur", "Order", "Query", "etree", "lazy", "np", "npt", "public_names", "regex", "socket", "tantivy",
 ]  # fmt: skip
 
 
@@ -71,17 +70,12 @@ if not TYPE_CHECKING:  # what many modules name, and most processes never use: 2
     FieldType, Occur, Order, Query = (_LazyClass(tantivy, name) for name in ("FieldType", "Occur", "Order", "Query"))
 
 
-def homes(names: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The module of each name, from the names that each module has."""
-    return {name: module for module, many in names.items() for name in many}
-
-
-def public_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+def public_names(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
     """The `__getattr__` of a package that offers names of its modules and loads each of these at its first use.
 
-    Such a table is for those who write programs with Letopis and for tests. The modules of Letopis name the module
-    that they need. No module may be called like a name of the table: once loaded, it would stand in its place.
+    Such a table is for those who write programs with Letopis. The modules of Letopis name the module that they need.
     """
+    homes = {name: module for module, many in names.items() for name in many}
 
     def load(name: str) -> Any:
         if name not in homes:

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.change import ContentFilter, FilterKind, filter_page, filter_source, filter_text
-from letopis.change.filters import jsonpath_values
+from letopis.change.filters import ContentFilter, FilterKind, filter_page, filter_source, filter_text, jsonpath_values
 from letopis.errors import UsageError
 from letopis.model import Page
 

@@ -10,20 +10,12 @@ from collections.abc import Callable
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from letopis.change import (
-    ContentFilter,
-    FilterKind,
-    Fingerprint,
-    HostProfile,
-    PageHabits,
-    apply_binary_delta,
-    compare,
-    filter_source,
-    fingerprint,
-    make_binary_delta,
-    visual_html,
-)
-from letopis.change.fingerprints import is_version_or_mail, without_clocks
+from letopis.change.deltas import apply_binary_delta, make_binary_delta
+from letopis.change.filters import ContentFilter, FilterKind, filter_source
+from letopis.change.fingerprints import Fingerprint, fingerprint, is_version_or_mail, without_clocks
+from letopis.change.profiles import HostProfile, PageHabits
+from letopis.change.verdict import compare
+from letopis.change.visual_diff import visual_html
 from letopis.errors import LetopisError
 from letopis.model import Block, BlockKind, Page
 

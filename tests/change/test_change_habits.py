@@ -7,7 +7,10 @@ from itertools import cycle, islice, pairwise
 
 import pytest
 
-from letopis.change import MuteRules, PageHabits, compare, fingerprint
+from letopis.change.fingerprints import fingerprint
+from letopis.change.noise import MuteRules
+from letopis.change.profiles import PageHabits
+from letopis.change.verdict import compare
 from letopis.model import Block, BlockKind, Change, Page
 
 MakePage = Callable[..., Page]

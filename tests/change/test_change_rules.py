@@ -6,7 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from letopis.change import PageHabits, compare, fingerprint
+from letopis.change.fingerprints import fingerprint
+from letopis.change.profiles import PageHabits
+from letopis.change.verdict import compare
 from letopis.model import Block, BlockKind, Page
 
 BODY = [f"Paragraph number {n} tells at some length about the town and its people." for n in "abcdef"]

@@ -8,8 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from letopis.change import PageHabits, compare, fingerprint
-from letopis.change.fingerprints import normalized_words, words_in
+from letopis.change.fingerprints import fingerprint, normalized_words, words_in
+from letopis.change.profiles import PageHabits
+from letopis.change.verdict import compare
 from letopis.extract import read_page
 from letopis.model import Block, BlockKind, Page
 from letopis.model.page import TEXT_CUT

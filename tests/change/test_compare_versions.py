@@ -5,8 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from letopis.change import Fingerprint, HostProfile, PageHabits, compare, fingerprint, known_share
-from letopis.change.fingerprints import long_paragraphs
+from letopis.change.fingerprints import Fingerprint, fingerprint, known_share, long_paragraphs
+from letopis.change.profiles import HostProfile, PageHabits
+from letopis.change.verdict import compare
 from letopis.config import ChangeSettings
 from letopis.model import Block, BlockKind, Link, LinkType, Page
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.change import Fingerprint, fingerprint
-from letopis.change.fingerprints import BLOCK_KINDS, MAX_BLOCKS
+from letopis.change.fingerprints import BLOCK_KINDS, MAX_BLOCKS, Fingerprint, fingerprint
 from letopis.errors import Damaged
 from letopis.model import Block, BlockKind, Page
 

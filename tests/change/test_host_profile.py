@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.change import Fingerprint, HostProfile, PageHabits
+from letopis.change.fingerprints import Fingerprint
+from letopis.change.profiles import HostProfile, PageHabits
 from letopis.errors import Damaged
 from letopis.model import BlockKind
 

@@ -8,8 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from letopis.change import DiffBounds, link_changes, link_diff, side_by_side_html, visual_html
-from letopis.change.visual_diff import safe_tag
+from letopis.change.diff_formats import link_changes, link_diff, side_by_side_html
+from letopis.change.text_diff import DiffBounds
+from letopis.change.visual_diff import safe_tag, visual_html
 from letopis.model import Link, LinkType, Page
 
 HEAD = "<head><title>Old</title><style>p{color:red}</style></head>"

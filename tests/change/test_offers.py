@@ -6,7 +6,7 @@ from time import process_time
 
 import pytest
 
-from letopis.change import ContentFilter, FilterKind, filter_source
+from letopis.change.filters import ContentFilter, FilterKind, filter_source
 from letopis.change.offers import price_markup, stock_markup
 from letopis.change.values import first_number
 

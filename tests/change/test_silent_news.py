@@ -6,7 +6,9 @@ from itertools import cycle, islice, pairwise
 
 import pytest
 
-from letopis.change import Fingerprint, HostProfile, PageHabits, compare, fingerprint
+from letopis.change.fingerprints import Fingerprint, fingerprint
+from letopis.change.profiles import HostProfile, PageHabits
+from letopis.change.verdict import compare
 from letopis.extract import read_page
 from letopis.model import Block, BlockKind, Page
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.change import DiffBounds, DiffLevel, char_diff, diff_as_json, diff_pieces, unified_diff, word_diff
-from letopis.change.text_diff import split_lines, split_words
+from letopis.change.diff_formats import char_diff, diff_as_json, unified_diff, word_diff
+from letopis.change.text_diff import DiffBounds, DiffLevel, diff_pieces, split_lines, split_words
 
 TEXTS = st.text(alphabet="ab cd\n.é\r\u2028", max_size=80)
 

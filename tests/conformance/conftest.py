@@ -6,7 +6,9 @@ from letopis.archive.shared_gate import UpkeepLease
 from letopis.catalog import Database, Sqlite
 from letopis.catalog.leases import UPKEEP, PackClaims
 from letopis.errors import Busy
-from letopis.store import BlockCache, Bucket, LocalBackend, ObjectBackend, WriterCoordination
+from letopis.store import LocalBackend
+from letopis.store.bucket import BlockCache, Bucket
+from letopis.store.object_backend import ObjectBackend, WriterCoordination
 
 
 def shared_backend(bucket, folder):

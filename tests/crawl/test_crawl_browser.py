@@ -17,7 +17,7 @@ from letopis.crawl.agent import CaptureMode
 from letopis.crawl.levels import crawl_levels
 from letopis.crawl.selection import CrawlSelection
 from letopis.errors import UsageError
-from letopis.urls import Scope, ScopeKind
+from letopis.urls.scope import Scope, ScopeKind
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 if not (shutil.which("chromium-headless-shell") or shutil.which("chromium")):

@@ -12,7 +12,7 @@ from scripted_site import ScriptedSite
 from letopis.archive import Archive
 from letopis.config import CrawlSettings, Settings
 from letopis.crawl import CrawlLimits, CrawlOptions, CrawlSelection, LevelHooks, crawl, crawl_levels
-from letopis.urls import Scope, ScopeKind
+from letopis.urls.scope import Scope, ScopeKind
 
 SETTINGS = Settings(crawl=CrawlSettings(delay=0.0, keywords=("castle",), robots=False, sitemaps=False))
 ABOUT = "<title>The castle</title><p>" + "The castle of the town. " * 20

@@ -14,15 +14,17 @@ from politeness_books import free_book
 from scripted_site import ScriptedSite
 
 from letopis.archive import Archive
+from letopis.archive.queues import FrontierState, HostUpdate
 from letopis.config import CrawlSettings, Settings
 from letopis.crawl import CrawlLimits, CrawlOptions, crawl
 from letopis.crawl.commits import READ_BATCH, READ_BATCH_BYTES, PendingLook, PendingLooks, PlannedLook, RevisitPlanner
 from letopis.crawl.selection import CrawlDecisions
-from letopis.frontier import FetchResult, FrontierState, HostUpdate, Ticket
-from letopis.look import LookOptions, Visitor
+from letopis.frontier.queue import Ticket
+from letopis.look.politeness import FetchResult
+from letopis.look.visitor import LookOptions, Visitor
 from letopis.model import Failure, FailureKind, Outcome, Request, Response, from_millis
 from letopis.model import Limits as Bounds
-from letopis.schedule import make_policy
+from letopis.schedule.optimal import make_policy
 
 NOW = 1_700_000_000_000
 

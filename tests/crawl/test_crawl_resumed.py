@@ -21,8 +21,8 @@ from letopis.crawl import CrawlLimits, CrawlOptions, crawl, enqueue_seeds
 from letopis.crawl.selection import may_follow_move
 from letopis.daemon import Daemon, Service
 from letopis.errors import UsageError
-from letopis.urls import ScopeKind
 from letopis.urls import host as host_of
+from letopis.urls.scope import ScopeKind
 
 
 @pytest.fixture

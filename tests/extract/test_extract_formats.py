@@ -12,17 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.extract import (
-    Source,
-    content_types,
-    format_for,
-    formats,
-    read_in_own_process,
-    read_page,
-    sitemap_entries,
-    sniff,
-    xml,
-)
+from letopis.extract import Source, content_types, format_for, formats, read_in_own_process, read_page, sniff, xml
+from letopis.extract.feeds import sitemap_entries
 from letopis.model import BlockKind, LinkType
 
 URL = "http://example.org/dir/file"

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from letopis.extract import content_text, read_page
+from letopis.extract import read_page
+from letopis.extract.main_content import content_text
 
 HTML = (("Content-Type", "text/html; charset=utf-8"),)
 URL = "https://example.org/news/story.html"

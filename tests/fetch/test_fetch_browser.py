@@ -20,9 +20,10 @@ from scripted_site import ScriptedSite
 
 from letopis.config.settings import FetchSettings
 from letopis.errors import MissingExtra
-from letopis.fetch import BrowserFetcher, Client, CurlTransport
-from letopis.fetch.browser import find_browser, require_browser
+from letopis.fetch.browser import BrowserFetcher, find_browser, require_browser
 from letopis.fetch.browser_tab import BrowserTab, TabView
+from letopis.fetch.client import Client
+from letopis.fetch.curl import CurlTransport
 from letopis.fetch.page_rendering import PageRenderer, RenderJob
 from letopis.model import FailureKind, Limits, Request, Response
 

@@ -12,7 +12,8 @@ from behaviours import PAGE, md5
 from misbehaving_site import Site
 
 from letopis.config.settings import FetchSettings
-from letopis.fetch import Client, CookieJar, CurlTransport, fetch_once, limits_of, retry_after
+from letopis.fetch.client import Client, limits_of, retry_after
+from letopis.fetch.curl import CookieJar, CurlTransport
 from letopis.model import FailureKind, Limits, Request, Response
 
 SETTINGS = FetchSettings(headers=("X-Mine: yes",))
@@ -223,10 +224,6 @@ async def test_many_at_once(client: Client, misbehaving_site: Site) -> None:
     requests = (Request(misbehaving_site.url(path)) for path in paths)
     answers: list[Response] = await asyncio.gather(*(client.fetch(request) for request in requests))
     assert sum(answer.body == PAGE for answer in answers) == 30
-
-
-def test_once_is_for_scripts(misbehaving_site: Site) -> None:
-    assert fetch_once(Request(misbehaving_site.url("ok")), FetchSettings(retries=0)).body == PAGE
 
 
 def test_limits_follow_the_settings() -> None:

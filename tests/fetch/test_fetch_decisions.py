@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from letopis.config.settings import FetchSettings
 from letopis.errors import SettingError
-from letopis.fetch import retry_after
 from letopis.fetch.client import (
     RedirectTrail,
     is_transient,
     method_after_redirect,
     pause_before_retry,
     redirect_target,
+    retry_after,
     without_credentials,
 )
 from letopis.fetch.headers import (

@@ -9,7 +9,9 @@ from misbehaving_site import Site
 
 from letopis.config.settings import FetchSettings
 from letopis.errors import NotFound, Refused, RemoteChanged, Unavailable
-from letopis.fetch import Client, CurlTransport, RangeReader
+from letopis.fetch.client import Client
+from letopis.fetch.curl import CurlTransport
+from letopis.fetch.ranges import RangeReader
 
 
 def now() -> datetime:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from misbehaving_site import Site
 
 from letopis.config.settings import FetchSettings
-from letopis.fetch import Client, CurlTransport
+from letopis.fetch.client import Client
+from letopis.fetch.curl import CurlTransport
 from letopis.look.robots import MAX_ROBOTS_BYTES, ROBOTS_LIFETIME, Robots, agent_token, fetch_robots, robots_of_response
 from letopis.model import Failure, FailureKind, Response
 

@@ -20,8 +20,8 @@ from misbehaving_site import Site
 from patience import until
 
 from letopis.config.settings import FetchSettings
-from letopis.fetch import Client, CookieJar, CurlTransport
-from letopis.fetch.curl import MAX_PER_DOMAIN, cookies_within_bounds
+from letopis.fetch.client import Client
+from letopis.fetch.curl import MAX_PER_DOMAIN, CookieJar, CurlTransport, cookies_within_bounds
 from letopis.fetch.curl_multi import idle_connections
 from letopis.model import FailureKind, Limits, Request, Response
 

@@ -12,7 +12,7 @@ from scripted_site import ScriptedSite
 
 from letopis import Archive, Monitor
 from letopis.config import FetchSettings, MonitorSettings, Settings
-from letopis.fetch.page_scrolling import may_wait_for_readers
+from letopis.fetch.page_rendering import may_wait_for_readers
 
 HAS_CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 HEAD = "<!doctype html><title>Long</title>" + "".join(f"<p id=p{n} style='height: 700px'>{n}" for n in range(12))

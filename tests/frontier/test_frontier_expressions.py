@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.errors import UsageError
-from letopis.frontier import FilterFacts, parse_crawl_filter
+from letopis.frontier.filters import FilterFacts, parse_crawl_filter
 
 PAGE = FilterFacts(
     url="http://a.cz/en/x", host="a.cz", path="/en/x", depth=3, type="text/html", status=200, bytes=5000, lang="en",

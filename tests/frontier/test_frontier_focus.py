@@ -1,4 +1,4 @@
-from letopis.frontier import CrawlFocus, focus_score, link_interest, poor_before
+from letopis.frontier.filters import CrawlFocus, focus_score, link_interest, poor_before
 
 CASTLES = CrawlFocus(keywords=("castle", "old town"), languages=frozenset({"en"}), threshold=0.2, patience=1)
 

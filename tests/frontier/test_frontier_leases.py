@@ -2,7 +2,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_frontier import MemoryLeases
 
-from letopis.frontier import LeaseKeeper
+from letopis.frontier.leases import LeaseKeeper
 
 
 def test_a_host_has_one_owner_and_a_higher_fence_for_the_next() -> None:

@@ -3,8 +3,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.config.settings import CrawlSettings
-from letopis.frontier import Bandwidth, FetchResult, NewUrlShare, Politeness, politeness_of
-from letopis.look.politeness import failures_in_a_row, host_pause
+from letopis.frontier.workbench import NewUrlShare
+from letopis.look.politeness import Bandwidth, FetchResult, Politeness, failures_in_a_row, host_pause, politeness_of
 
 
 def test_the_longest_of_all_reasons_to_wait_holds() -> None:

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from memory_frontier import MemoryQueue
 
 from letopis.archive import Archive
-from letopis.archive.queues import FrontierQueue
-from letopis.frontier import Frontier, NewUrl, Politeness, QueueStore, SeenUrls
+from letopis.archive.queues import FrontierQueue, NewUrl
+from letopis.frontier.frontier import Frontier, SeenUrls
+from letopis.frontier.queue import QueueStore
 from letopis.frontier.sieve import Sieve
+from letopis.look.politeness import Politeness
 
 HOST = "a.test"
 KEYS = st.integers(-(2**63), 2**63 - 1) | st.integers(-20, 20)
@@ -71,7 +73,7 @@ def test_is_rebuilt_from_the_keys_of_a_store() -> None:
 
 def test_numpy_is_loaded_when_keys_are_many() -> None:
     code = (
-        "import sys\nfrom letopis.frontier import SeenUrls\nseen = SeenUrls()\n"
+        "import sys\nfrom letopis.frontier.frontier import SeenUrls\nseen = SeenUrls()\n"
         "keys = [(n * 0x9E3779B97F4A7C15 % 2**64 - 2**63) | 1 for n in range(80_000)]\n"
         "seen.unseen(keys[:40_000])\nassert 'numpy' not in sys.modules\n"
         "assert seen.unseen(keys) == list(range(40_000, 80_000))\nassert 'numpy' in sys.modules"

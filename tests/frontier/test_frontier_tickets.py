@@ -7,7 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_frontier import MemoryQueue
 
-from letopis.frontier import FetchResult, Frontier, FrontierState, NewUrl, Politeness, SeenUrls, Ticket
+from letopis.archive.queues import FrontierState, NewUrl
+from letopis.frontier.frontier import Frontier, SeenUrls
+from letopis.frontier.queue import Ticket
+from letopis.look.politeness import FetchResult, Politeness
 from letopis.urls import url_key
 
 

@@ -1,7 +1,6 @@
 import pytest
 
-from letopis.frontier import TrapDetector
-from letopis.frontier.traps import url_pattern
+from letopis.frontier.filters import TrapDetector, url_pattern
 
 SITE = "http://a.example"
 

@@ -11,7 +11,8 @@ from types import ModuleType
 import pytest
 from pacing import cpu, lowest
 
-from letopis.change import unified_diff, visual_html
+from letopis.change.diff_formats import unified_diff
+from letopis.change.visual_diff import visual_html
 
 BENCH = Path(__file__).parents[2] / "bench"
 

@@ -9,7 +9,8 @@ import pytest
 from pacing import cpu, lowest
 from selectolax.lexbor import LexborHTMLParser
 
-from letopis.extract import content_text, read_page
+from letopis.extract import read_page
+from letopis.extract.main_content import content_text
 from letopis.urls import join
 
 URL = "https://example.org/folder/page.html"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from letopis.schedule import simulate
+from letopis.schedule.simulation import simulate
 
 WORLDS = [
     (periods, changes) for periods in ("uniform:2m-80m", "lognormal:60m:1.8") for changes in ("poisson", "periodic")

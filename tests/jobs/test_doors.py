@@ -16,7 +16,7 @@ from served_archive import Answer, WebClient, running
 
 from letopis.archive import OWN, READ, WRITE, Archive
 from letopis.archive.accounts import accounts_of
-from letopis.archive.job_folders import job_folder
+from letopis.archive.job_control import job_folder
 from letopis.archive.jobs import ENDED, JobQueue, QueueFull
 from letopis.cli.main import main
 from letopis.config import JobsSettings, ServeSettings, Settings

@@ -9,7 +9,7 @@ from still_clock import Clock
 from tiny_language import parse
 
 from letopis.archive import Archive
-from letopis.archive.job_folders import job_folder, remove_old_jobs
+from letopis.archive.job_control import job_folder, remove_old_jobs
 from letopis.archive.jobs import COMMAND_LINE, JobOutcome, JobQueue, QueueFull, Requester, claims_of
 from letopis.config import DatabaseSettings
 from letopis.errors import NotFound, Refused, UsageError

@@ -16,8 +16,7 @@ from scripted_site import ScriptedSite
 from tiny_language import parse
 
 from letopis.archive import Archive
-from letopis.archive.job_control import CrawlJournal, JobControl
-from letopis.archive.job_folders import job_folder, remove_old_jobs
+from letopis.archive.job_control import CrawlJournal, JobControl, job_folder, remove_old_jobs
 from letopis.archive.jobs import COMMAND_LINE, JobOutcome, JobQueue, Requester, claims_of
 from letopis.config import CrawlSettings, DatabaseSettings, Settings
 from letopis.errors import NotFound, Refused, UsageError

@@ -71,8 +71,9 @@ def test_redirects_and_refusals_too(monitor: Monitor, scripted_site: ScriptedSit
 
 def test_version_of_another_process_is_noticed(monitor: Monitor, scripted_site: ScriptedSite) -> None:
     """Between reading what is known and recording, somebody else recorded another version."""
-    from letopis.fetch import limits_of
-    from letopis.look import LookOptions, Visitor, check_of_look, known_version
+    from letopis.fetch.client import limits_of
+    from letopis.look.known import check_of_look, known_version
+    from letopis.look.visitor import LookOptions, Visitor
 
     url = scripted_site.set("/page", OLD, validates=True, ETag='"a"')
     monitor.get(url).check()

@@ -11,7 +11,8 @@ from politeness_books import free_book
 
 from letopis import Archive
 from letopis.archive import identify
-from letopis.look import LookOptions, Visitor, known_version
+from letopis.look.known import known_version
+from letopis.look.visitor import LookOptions, Visitor
 from letopis.model import Limits, Outcome, Request, Response, from_millis
 
 MENU = "<ul><li>Home of the whole institute</li><li>All its people</li></ul>"

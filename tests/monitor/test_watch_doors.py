@@ -17,7 +17,7 @@ from letopis.archive import OWN, READ, WRITE, Archive
 from letopis.archive.accounts import accounts_of
 from letopis.archive.audit import usage_of
 from letopis.archive.watches import AlertRow, NewAlert, watches_of
-from letopis.change import FilterKind
+from letopis.change.filters import FilterKind
 from letopis.cli.main import main
 from letopis.config import FetchSettings, ServeSettings, Settings
 from letopis.errors import NotFound, QuotaUsedUp, Refused, UsageError

@@ -20,7 +20,7 @@ from letopis.catalog import Cursor
 from letopis.catalog.leases import UPKEEP, PackClaims
 from letopis.config import Settings
 from letopis.errors import Busy, NotReady
-from letopis.store import Bucket
+from letopis.store.bucket import Bucket
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

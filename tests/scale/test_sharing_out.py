@@ -12,7 +12,10 @@ from letopis.archive import Archive
 from letopis.archive.queues import host_leases
 from letopis.catalog import Catalog, dialect_for
 from letopis.config import CrawlSettings, DatabaseSettings, Settings
-from letopis.frontier import FetchResult, Frontier, LeaseManager, Ticket, politeness_of
+from letopis.frontier.frontier import Frontier
+from letopis.frontier.leases import LeaseManager
+from letopis.frontier.queue import Ticket
+from letopis.look.politeness import FetchResult, politeness_of
 from letopis.urls import url_key
 
 HOSTS, PAGES = 4, 50

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.schedule import DateTrust, age_of_change, rate_from_history
-from letopis.schedule.change_rate import belief_changed, belief_dated, belief_unchanged, fade_belief, prior_belief
+from letopis.schedule.worth import belief_changed, belief_unchanged, fade_belief, prior_belief
 
 beliefs = st.tuples(st.floats(0.3, 300), st.floats(1, 1e7))
 spans = st.floats(1, 1e7)
@@ -33,6 +32,16 @@ def test_moments_after_a_change_are_those_of_the_true_posterior(belief: tuple[fl
     assert got[0] / got[1] == pytest.approx(mean, rel=1e-3)
 
 
+def exact_rate(with_change: list[float], without: list[float]) -> float:
+    """The likeliest rate given all intervals: the sum of t / (e^(dt) - 1) over changes is that of quiet ones."""
+    low, high = 1e-9, 1.0
+    for _ in range(100):
+        middle = (low + high) / 2.0
+        falling = sum(t / math.expm1(min(middle * t, 700.0)) for t in with_change) - sum(without)
+        low, high = (middle, high) if falling > 0.0 else (low, middle)
+    return low
+
+
 def test_beliefs_agree_with_the_whole_history() -> None:
     random = np.random.default_rng(3)
     for true in (1 / 300, 1 / 3600, 1 / 40000):
@@ -44,44 +53,12 @@ def test_beliefs_agree_with_the_whole_history() -> None:
             else:
                 belief = belief_unchanged(belief, seconds)
                 without.append(seconds)
-        exact = rate_from_history(with_change, without)
+        exact = exact_rate(with_change, without)
         assert belief[0] / belief[1] == pytest.approx(exact, rel=0.05)
         assert exact == pytest.approx(true, rel=0.15)
-
-
-def test_history_without_changes_has_rate_zero_and_only_changes_no_bound() -> None:
-    assert rate_from_history([], [10.0, 20.0]) == 0.0
-    assert rate_from_history([10.0], []) == math.inf
-    assert 0.0 < rate_from_history([10.0], [], shape=1.0, scale=100.0) < math.inf
-
-
-def test_equal_intervals_have_the_closed_form() -> None:
-    assert rate_from_history([60.0] * 3, [60.0] * 7) == pytest.approx(-math.log(0.7) / 60.0, rel=1e-9)
-
-
-def test_dated_changes_give_changes_over_observed_time() -> None:
-    belief = (0.0, 0.0)
-    for age in (10.0, 30.0):
-        belief = belief_dated(belief, age)
-    belief = belief_unchanged(belief, 100.0)
-    assert belief[0] / belief[1] == pytest.approx(2 / 140)
 
 
 def test_fading_keeps_the_mean_and_bounds_the_weight() -> None:
     shape, scale = fade_belief((500.0, 1000.0), 200.0)
     assert (shape, shape / scale) == (200.0, pytest.approx(0.5))
     assert fade_belief((5.0, 10.0), 200.0) == (5.0, 10.0)
-
-
-def test_trust_is_earned_by_right_dates_and_lost_by_wrong_ones() -> None:
-    trust = DateTrust()
-    for visit in range(10):
-        trust = trust.after(True, visit * 100.0 + 50, visit * 100.0, visit * 100.0 + 100)
-    assert trust.earned
-    assert age_of_change(trust, 1050.0, 1000.0, 1100.0) == 50.0
-    assert age_of_change(trust, 900.0, 1000.0, 1100.0) is None
-    for visit in range(3):
-        trust = trust.after(False, visit * 100.0 + 100, visit * 100.0, visit * 100.0 + 100)
-    assert not trust.earned
-    assert age_of_change(trust, 1050.0, 1000.0, 1100.0) is None
-    assert trust.after(True, None, 0.0, 1.0) == trust

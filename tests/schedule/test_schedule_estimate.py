@@ -8,15 +8,10 @@ import numpy as np
 import pytest
 
 from letopis.config import ScheduleSettings
-from letopis.schedule import (
-    RevisitPolicy,
-    UniformPolicy,
-    VisitResult,
-    VisitState,
-    estimated_freshness,
-    make_policy,
-    make_world,
-)
+from letopis.schedule.freshness import estimated_freshness
+from letopis.schedule.optimal import make_policy
+from letopis.schedule.policies import RevisitPolicy, UniformPolicy, VisitResult, VisitState
+from letopis.schedule.simulation import make_world
 
 HOUR = 3600.0
 

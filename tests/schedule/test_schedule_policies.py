@@ -4,7 +4,8 @@ from hypothesis import strategies as st
 
 from letopis.config.settings import DAY, ScheduleSettings
 from letopis.errors import Damaged
-from letopis.schedule import AdaptivePolicy, OptimalPolicy, UniformPolicy, VisitResult, VisitState, make_policy
+from letopis.schedule.optimal import OptimalPolicy, make_policy
+from letopis.schedule.policies import AdaptivePolicy, UniformPolicy, VisitResult, VisitState
 
 HOUR = 3600.0
 
@@ -84,28 +85,12 @@ def test_optimal_visits_pages_that_change_sooner_than_those_that_do_not() -> Non
     assert active.interval < quiet.interval
 
 
-def test_a_weightier_page_is_visited_sooner() -> None:
-    policy = OptimalPolicy(ScheduleSettings(interval=HOUR, min=1.0))
-    plain = policy.next_visit(VisitState(), VisitResult(0.0, True))
-    heavy = policy.next_visit(VisitState(), VisitResult(0.0, True, weight=10.0))
-    assert heavy.due < plain.due
-
-
 def test_no_page_waits_longer_than_exploration_allows() -> None:
     policy = OptimalPolicy(ScheduleSettings(interval=HOUR, min=1.0, exploration=0.05))
     state, now = VisitState(), 0.0
     for _ in range(200):
         state, now, why = policy.next_visit(state, VisitResult(now, False))
     assert why.interval <= HOUR / 0.05 * (1 + 1e-9)
-
-
-def test_a_trusted_date_tells_a_fresh_change_from_an_old_one() -> None:
-    policy = OptimalPolicy(ScheduleSettings(interval=HOUR, min=1.0))
-    state = policy.next_visit(VisitState(), VisitResult(0.0, True)).state
-    fresh = policy.next_visit(state, VisitResult(HOUR, True, modified_age=10.0)).state
-    old = policy.next_visit(state, VisitResult(HOUR, True, modified_age=3500.0)).state
-    assert fresh.shape / fresh.scale == pytest.approx(2 / 3610)
-    assert old.shape / old.scale == pytest.approx(2 / 7100)
 
 
 def test_what_was_learned_survives_a_restart() -> None:

@@ -12,7 +12,7 @@ from letopis.archive import Archive
 from letopis.cli.main import main
 from letopis.errors import UsageError
 from letopis.model import Put
-from letopis.schedule import recorded_world, revisit_advice
+from letopis.schedule.simulation import recorded_world, revisit_advice
 
 DAY = 86_400.0
 

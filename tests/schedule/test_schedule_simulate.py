@@ -6,7 +6,7 @@ import pytest
 
 from letopis.cli.main import main
 from letopis.errors import UsageError
-from letopis.schedule import POLICIES, Coefficients, make_world, measure_visits, simulate
+from letopis.schedule.simulation import POLICIES, Coefficients, make_world, measure_visits, simulate
 
 
 def test_measures_of_a_page_worked_out_by_hand() -> None:

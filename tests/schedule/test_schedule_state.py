@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.errors import Damaged
-from letopis.schedule import VisitState
+from letopis.schedule.policies import VisitState
 
 spans = st.floats(0, 1e8, width=32)
 states = st.builds(

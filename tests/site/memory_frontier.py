@@ -6,7 +6,7 @@ from bisect import bisect_right, insort
 from collections.abc import Sequence
 
 from letopis.archive.queues import FrontierState, HostState, HostUpdate, NewestKeys, NewUrl, QueuedUrl
-from letopis.frontier import HostLease
+from letopis.frontier.leases import HostLease
 
 
 class MemoryQueue:

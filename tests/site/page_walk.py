@@ -18,7 +18,7 @@ from typing import Any
 import letopis
 from letopis.archive.records import NewCapture, RecordedCapture
 from letopis.cli.main import main
-from letopis.frontier import Ticket
+from letopis.frontier.queue import Ticket
 from letopis.model import Observation, Page, Request, Response
 from letopis.store import VersionItem
 

@@ -10,7 +10,7 @@ from letopis import extract
 from letopis.archive import READ, WRITE, Archive
 from letopis.archive.jobs import COMMAND_LINE, JobQueue
 from letopis.catalog.queues import AGAIN
-from letopis.change import compare
+from letopis.change.verdict import compare
 from letopis.crawl import CrawlOptions, enqueue_seeds
 from letopis.jobs.execution import JobLanguage, Worker
 from letopis.jobs.language.interpreter import run_query

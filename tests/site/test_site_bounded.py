@@ -13,7 +13,8 @@ from behaviours import ITEMS, UNKNOWN_HOST, Item
 from misbehaving_site import Site
 
 from letopis.config.settings import FetchSettings
-from letopis.fetch import Client, CookieJar, CurlTransport
+from letopis.fetch.client import Client
+from letopis.fetch.curl import CookieJar, CurlTransport
 from letopis.model import FailureKind, Limits, Request, Response
 
 SMALL = Limits(

@@ -10,7 +10,8 @@ from services import ObjectServer
 
 from letopis.config import StoreSettings
 from letopis.errors import Busy, MissingExtra, SettingError
-from letopis.store import BlockCache, Bucket, ObjectBackend, WriterCoordination
+from letopis.store.bucket import BlockCache, Bucket
+from letopis.store.object_backend import ObjectBackend, WriterCoordination
 
 NAME = "00000001.pack"
 

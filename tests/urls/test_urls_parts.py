@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from letopis.errors import BadUrl
-from letopis.urls import host, hostname, is_tracking, normalize, registered_domain, site, url_key, without_tracking
+from letopis.urls import host, hostname, normalize, registered_domain, site, url_key
+from letopis.urls.rules import is_tracking, without_tracking
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,9 @@
-import tomllib
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.errors import BadUrl, UsageError
-from letopis.urls import RedirectRule, UrlRuleOutcome, UrlRules, Variable, VarList, rules_from_tables, rules_from_xml
+from letopis.urls.rules import RedirectRule, UrlRuleOutcome, UrlRules, Variable, VarList, rules_from_xml
 
 SCRIPT = "dce.felk.cvut.cz/pub/index.php"
 XML = b"""<query package="downloader"><urltransform>
@@ -17,16 +15,6 @@ XML = b"""<query package="downloader"><urltransform>
     <var name="include">optional</var>
   </varlist>
 </urltransform></query>"""
-TOML = """
-[[redirect]]
-base = "dce.felk.cvut.cz/pub/index.html"
-to = "dce.felk.cvut.cz/pub/index.php"
-[[varlist]]
-base = "dce.felk.cvut.cz/pub/index.php"
-required = ["idpage"]
-optional = ["include"]
-values = { language = ["cz", "en"], version = ["1"] }
-"""
 DIRECT = UrlRules(
     (RedirectRule("dce.felk.cvut.cz/pub/index.html", SCRIPT),),
     (
@@ -43,9 +31,9 @@ DIRECT = UrlRules(
 )
 
 
-@pytest.fixture(params=["xml", "toml", "direct"])
+@pytest.fixture(params=["xml", "direct"])
 def rules(request):
-    return {"xml": rules_from_xml(XML), "toml": rules_from_tables(tomllib.loads(TOML)), "direct": DIRECT}[request.param]
+    return rules_from_xml(XML) if request.param == "xml" else DIRECT
 
 
 def test_the_four_addresses_of_the_example_get_their_four_results(rules):
@@ -135,12 +123,6 @@ def test_entity_bombs_do_not_expand():
     )
     with pytest.raises(UsageError):
         rules_from_xml(bomb)
-
-
-@pytest.mark.parametrize("tables", [{"redirects": []}, {"redirect": [{"from": "x"}]}, {"varlist": [{"base": ""}]}])
-def test_unknown_keys_of_tables_are_named(tables):
-    with pytest.raises(UsageError):
-        rules_from_tables(tables)
 
 
 def test_a_target_that_is_no_address_is_refused():

@@ -1,7 +1,7 @@
 import pytest
 
 from letopis.errors import BadUrl, UsageError
-from letopis.urls import Scope, ScopeKind
+from letopis.urls.scope import Scope, ScopeKind
 
 SEED = "http://www.example.org/docs/index.html"
 

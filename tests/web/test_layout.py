@@ -14,7 +14,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from letopis.archive.activity import ChangeRow, HourRow
-from letopis.change import diff_pieces
+from letopis.change.text_diff import diff_pieces
 from letopis.config import DatabaseSettings, FetchSettings, ServeSettings, Settings
 from letopis.index.map_formats import shared_ending
 from letopis.index.page_ranks import SiteDiagram

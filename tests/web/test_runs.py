@@ -21,7 +21,7 @@ from served_archive import WebClient, running
 from signed_in import FORM, Person, add_people
 
 from letopis.archive import OWN, READ, WRITE, Archive
-from letopis.archive.job_folders import job_folder
+from letopis.archive.job_control import job_folder
 from letopis.archive.jobs import COMMAND_LINE, ENDED, JobOutcome, JobQueue, WorkerReport, claims_of
 from letopis.errors import Refused, UsageError
 from letopis.jobs.supervisor import Supervisor

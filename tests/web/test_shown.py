@@ -17,7 +17,7 @@ from letopis.archive import Archive
 from letopis.catalog.queues import AGAIN
 from letopis.crawl import CrawlOptions, enqueue_seeds
 from letopis.model import rfc3339, stamp14
-from letopis.schedule import VisitState
+from letopis.schedule.policies import VisitState
 from letopis.web.charts import bars
 from letopis_demo import World
 

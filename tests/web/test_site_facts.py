@@ -16,7 +16,7 @@ from served_archive import WebClient, at, look, running
 from signed_in import Person, add_people
 
 from letopis.archive import Archive
-from letopis.change import compare
+from letopis.change.verdict import compare
 from letopis.crawl import CrawlOptions, enqueue_seeds
 from letopis.extract import read_page
 from letopis.index.link_index import LinkIndex

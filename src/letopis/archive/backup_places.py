@@ -15,11 +15,11 @@ from letopis.lazy import lazy
 from letopis.store import Backend, LocalBackend
 
 if TYPE_CHECKING:
-    from letopis import store
     from letopis.archive import shared_gate
+    from letopis.store import bucket, object_backend
 else:
-    store = lazy("letopis.store")
     shared_gate = lazy("letopis.archive.shared_gate")
+    bucket, object_backend = lazy("letopis.store.bucket"), lazy("letopis.store.object_backend")
 
 _PACKS = "packs"
 _BUCKET = "s3://"
@@ -72,11 +72,11 @@ class BackupPrefix:
 
     def __init__(self, url: str, settings: Settings) -> None:
         self.where = url
-        self._bucket = store.Bucket(replace(settings.store, url=url))
-        packs = store.Bucket(replace(settings.store, url=f"{url}/{_PACKS}"))
+        self._bucket = bucket.Bucket(replace(settings.store, url=url))
+        packs = bucket.Bucket(replace(settings.store, url=f"{url}/{_PACKS}"))
         # Numbers are those of the archive; nothing is read twice, so nothing is cached.
-        numbers = store.WriterCoordination(shared_gate.NoLease, lambda last: last + 1)
-        self.packs: Backend = store.ObjectBackend(packs, store.BlockCache(Path(), 0), numbers)
+        numbers = object_backend.WriterCoordination(shared_gate.NoLease, lambda last: last + 1)
+        self.packs: Backend = object_backend.ObjectBackend(packs, bucket.BlockCache(Path(), 0), numbers)
 
     def held(self) -> AbstractContextManager[None]:
         """An object store has no locks: of two backups at once one meets the other's packs and is refused."""

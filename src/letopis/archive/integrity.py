@@ -17,7 +17,7 @@ from letopis.archive.archive import Archive
 from letopis.archive.pack_facts import TakenIn, content_fault, find_places, take_in_facts
 from letopis.archive.records import digest_text, is_beside, url_of_key
 from letopis.catalog import ABSENT, Catalog, salvage
-from letopis.catalog.straightening import straighten
+from letopis.catalog.salvage import straighten
 from letopis.config import Settings
 from letopis.model import from_millis, rfc3339
 from letopis.store import LocalBackend, Store, VersionFact

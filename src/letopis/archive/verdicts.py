@@ -22,7 +22,8 @@ from letopis.archive.mute_rules import mute_rules_of
 from letopis.archive.records import BLOCK_LETTERS, NO_DETAILS, CheckDetails, with_verdict
 from letopis.catalog import ABSENT
 from letopis.catalog.version_log import RecentVersion
-from letopis.change import HostProfile, fingerprint
+from letopis.change.fingerprints import fingerprint
+from letopis.change.profiles import HostProfile
 from letopis.change.verdict import compare
 from letopis.errors import LetopisError
 from letopis.model import Change, Check, Outcome, Page, Version

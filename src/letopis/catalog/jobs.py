@@ -41,9 +41,7 @@ CREATE TABLE IF NOT EXISTS job_journal (
     job BIGINT NOT NULL, number BIGINT NOT NULL, entry {blob} NOT NULL, PRIMARY KEY (job, number)
 ) {clustered};
 """
-QUEUED, RUNNING, PAUSED, DONE, FAILED, CANCELLED = STATES = (
-    "queued", "running", "paused", "done", "failed", "cancelled",
-)  # fmt: skip
+QUEUED, RUNNING, PAUSED, DONE, FAILED, CANCELLED = "queued", "running", "paused", "done", "failed", "cancelled"
 ENDED = (DONE, FAILED, CANCELLED)
 WANTED, TO_CANCEL, TO_PAUSE = 0, 1, 2
 """What `unwanted` says of a running job."""

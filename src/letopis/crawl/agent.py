@@ -13,17 +13,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from letopis.archive import Archive
-from letopis.archive.queues import FrontierQueue, crawl_plans
+from letopis.archive.queues import FrontierQueue, NewUrl, crawl_plans
 from letopis.crawl.commits import RETRY_SECONDS, BatchCommitter, CrawlPause, CrawlStats, PendingLook, PendingLooks
 from letopis.crawl.selection import CrawlDecisions, CrawlSelection, PlanLimits, PrivateReach, plan_scopes
 from letopis.fetch.page_steps import PageStep, parse_steps
-from letopis.frontier import Frontier, LeaseManager, NewUrl, Ticket
-from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, VisitAnswer, Visitor, known_version
+from letopis.frontier.frontier import Frontier
+from letopis.frontier.leases import LeaseManager
+from letopis.frontier.queue import Ticket
+from letopis.look.known import KnownVersion, known_version
 from letopis.look.politeness import fetch_result
 from letopis.look.robots import Robots
-from letopis.look.visitor import turn_to_record
+from letopis.look.visitor import LookOptions, NoTurn, Patience, VisitAnswer, Visitor, turn_to_record
 from letopis.model import Response, from_millis, to_millis
-from letopis.schedule import RevisitPolicy
+from letopis.schedule.policies import RevisitPolicy
 from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
 from letopis.urls import join, url_key

@@ -16,13 +16,18 @@ from datetime import datetime
 from typing import Any
 
 from letopis.archive import Archive
-from letopis.archive.queues import FrontierQueue, FrontierState, LeasesLost, PlannedUrl, QueueUpdate
+from letopis.archive.queues import FrontierQueue, FrontierState, HostUpdate, LeasesLost, NewUrl, PlannedUrl, QueueUpdate
 from letopis.crawl.selection import CrawlDecisions, CrawlSelection, PlanLimits, added_up
 from letopis.errors import LetopisError, NotReady
-from letopis.frontier import FetchResult, Frontier, HostUpdate, LeaseManager, NewUrl, Ticket
-from letopis.look import KnownVersion, LookOptions, Visitor
+from letopis.frontier.frontier import Frontier
+from letopis.frontier.leases import LeaseManager
+from letopis.frontier.queue import Ticket
+from letopis.look.known import KnownVersion
+from letopis.look.politeness import FetchResult
+from letopis.look.visitor import LookOptions, Visitor
 from letopis.model import Observation, Outcome, Response, rfc3339, to_millis
-from letopis.schedule import OptimalPolicy, RevisitPolicy, VisitResult, VisitState
+from letopis.schedule.optimal import OptimalPolicy
+from letopis.schedule.policies import RevisitPolicy, VisitResult, VisitState
 from letopis.tuples import NamedTuple
 
 

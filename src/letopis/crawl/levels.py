@@ -19,14 +19,15 @@ from dataclasses import dataclass, field, replace
 from letopis.archive import Archive, RecordedCapture
 from letopis.archive.job_control import CrawlJournal
 from letopis.archive.page_memory import RecordExtension, in_one_transaction
+from letopis.archive.queues import NewUrl
 from letopis.crawl.agent import CaptureMode, CrawlLimits
 from letopis.crawl.commits import CrawlStats
 from letopis.crawl.runner import crawl_visitor, open_client
 from letopis.crawl.selection import CrawlDecisions, CrawlSelection
 from letopis.fetch.client import limits_of
-from letopis.frontier import Bandwidth, NewUrl, politeness_of
-from letopis.look import LookOptions, NoTurn, Patience, Visitor, known_version
-from letopis.look.visitor import turn_to_record
+from letopis.look.known import known_version
+from letopis.look.politeness import Bandwidth, politeness_of
+from letopis.look.visitor import LookOptions, NoTurn, Patience, Visitor, turn_to_record
 from letopis.model import Observation, Outcome, to_millis
 from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of

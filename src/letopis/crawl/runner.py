@@ -52,14 +52,15 @@ from letopis.fetch import Origin
 from letopis.fetch.browser import BrowserFetcher, require_browser
 from letopis.fetch.client import Client, Transport, limits_of
 from letopis.fetch.page_steps import parse_steps
-from letopis.frontier import Frontier, LeaseManager, Politeness, politeness_of
+from letopis.frontier.frontier import Frontier
+from letopis.frontier.leases import LeaseManager
 from letopis.lazy import lazy
-from letopis.look import LookOptions, Visitor
-from letopis.look.politeness import PolitenessBook, open_book
+from letopis.look.politeness import Politeness, PolitenessBook, open_book, politeness_of
 from letopis.look.robots import RobotsCache
-from letopis.look.visitor import user_agent
+from letopis.look.visitor import LookOptions, Visitor, user_agent
 from letopis.model import to_millis
-from letopis.schedule import VisitState, make_policy
+from letopis.schedule.optimal import make_policy
+from letopis.schedule.policies import VisitState
 from letopis.urls import host as host_of
 from letopis.urls import parse_user_url
 from letopis.urls.scope import Scope, ScopeKind, Scopes

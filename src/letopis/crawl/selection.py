@@ -13,15 +13,22 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from letopis.archive import Archive
-from letopis.archive.queues import CrawlPlan, FrontierQueue, PlanSpending, crawl_plans, keeps_crawl_plans, visited_hosts
+from letopis.archive.queues import (
+    CrawlPlan,
+    FrontierQueue,
+    NewUrl,
+    PlanSpending,
+    crawl_plans,
+    keeps_crawl_plans,
+    visited_hosts,
+)
 from letopis.config import CrawlSettings
 from letopis.errors import UsageError
 from letopis.fetch import is_private_url
-from letopis.frontier import (
+from letopis.frontier.filters import (
     CrawlFilter,
     CrawlFocus,
     FilterFacts,
-    NewUrl,
     TrapDetector,
     focus_score,
     link_interest,
@@ -36,9 +43,9 @@ from letopis.urls.rules import UrlRules, without_tracking
 from letopis.urls.scope import Scope, ScopeKind, Scopes
 
 if TYPE_CHECKING:
-    from letopis.urls import rules_xml
+    from letopis.urls import rules as url_rules
 else:
-    rules_xml = lazy("letopis.urls.rules_xml")
+    url_rules = lazy("letopis.urls.rules")
 
 _MAX_MOVES = 10
 
@@ -293,7 +300,7 @@ def plan_rules(text: str) -> UrlRules:
     """The rules that a plan carries as XML; UsageError where they are none."""
     if not text:
         return UrlRules()
-    rules = rules_xml.rules_from_xml(text.encode())
+    rules = url_rules.rules_from_xml(text.encode())
     if not rules.redirects and not rules.varlists:
         raise UsageError("the rules say nothing; write them inside <urltransform>...</urltransform>")
     return rules

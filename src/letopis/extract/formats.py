@@ -60,11 +60,11 @@ _BUILT_IN_FORMATS = (
     _BuiltInFormat("simple_formats", "read_image", ("image/png", "image/jpeg", "image/gif", "image/webp")),
     _BuiltInFormat("pdf", "read_postscript", ("application/postscript",)),
     _BuiltInFormat("pdf", "read_pdf", ("application/pdf",), risky=True),
-    _BuiltInFormat("ooxml", "read_docx", (_OOXML + "wordprocessingml.document",), risky=True),
-    _BuiltInFormat("ooxml", "read_xlsx", (_OOXML + "spreadsheetml.sheet",), risky=True),
-    _BuiltInFormat("ooxml", "read_pptx", (_OOXML + "presentationml.presentation",), risky=True),
+    _BuiltInFormat("office", "read_docx", (_OOXML + "wordprocessingml.document",), risky=True),
+    _BuiltInFormat("office", "read_xlsx", (_OOXML + "spreadsheetml.sheet",), risky=True),
+    _BuiltInFormat("office", "read_pptx", (_OOXML + "presentationml.presentation",), risky=True),
     _BuiltInFormat(
-        "opendocument", "read_opendocument", (_ODF + "text", _ODF + "spreadsheet", _ODF + "presentation"), risky=True
+        "office", "read_opendocument", (_ODF + "text", _ODF + "spreadsheet", _ODF + "presentation"), risky=True
     ),
     _BuiltInFormat("epub", "read_epub", ("application/epub+zip",), risky=True),
     _BuiltInFormat("mail", "read_message", ("message/rfc822", "multipart/related"), risky=True),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from letopis.extract.ooxml import CELL_SEPARATOR, HYPERLINK
+from letopis.extract.office import CELL_SEPARATOR, HYPERLINK
 from letopis.extract.pages import PageDraft, Source
 from letopis.extract.simple_formats import link_urls
 from letopis.model import BlockKind, LinkType

@@ -395,21 +395,3 @@ def _out_of_time(deadline: float, limits: Limits) -> Failure | None:
 def _in_time(hop: Request, deadline: float) -> Request:
     left = max(0.001, deadline - time.monotonic())
     return hop._replace(limits=hop.limits._replace(total_seconds=left))
-
-
-def fetch_once(request: Request, settings: FetchSettings | None = None, *, user_agent: str = "Letopis/0.1") -> Response:
-    """Fetches one URL and closes everything again. Not to be called from a running loop."""
-    return asyncio.run(_fetch_once(request, settings or FetchSettings(), user_agent))
-
-
-async def _fetch_once(request: Request, settings: FetchSettings, user_agent: str) -> Response:
-    jar = curl.CookieJar() if settings.cookies else None
-    transport = curl.CurlTransport(settings, clock=_now, jar=jar)
-    try:
-        return await Client(transport, settings, user_agent=user_agent, clock=_now).fetch(request)
-    finally:
-        await transport.close()
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

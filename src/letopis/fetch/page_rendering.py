@@ -1,6 +1,10 @@
 """One page rendered in Chromium as a reader would see it.
 
 Whatever the page does, it ends at its deadline, and asks nobody but whoever answers for it.
+
+It is scrolled through before it is kept, so that what loads only for readers is loaded. Each window of it that is shown
+on the way is drawn, which takes as much as a tenth of a capture. A page of which no document, script, style sheet or
+answer has a word for what could wait for readers is scrolled to its end at once.
 """
 
 from __future__ import annotations
@@ -20,7 +24,6 @@ from letopis.fetch.browser_tab import BrowserTab, TabView
 from letopis.fetch.chromium import Chromium
 from letopis.fetch.devtools import DevtoolsError, DevtoolsSession
 from letopis.fetch.page_pictures import take_screenshot
-from letopis.fetch.page_scrolling import JUMP, SCROLL, may_wait_for_readers
 from letopis.fetch.page_steps import PageStep
 from letopis.model.web import HOP_FIELDS, Failure, FailureKind, Headers, LoadedPage, Request, Response, shown_headers
 
@@ -333,3 +336,38 @@ def _listed(fields: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
 def _changed_place(sent: str, shown: str) -> bool:
     """Whether scripts led to another document; a browser writes the same address a little differently."""
     return sent.partition("#")[0].rstrip("/") != shown.partition("#")[0].rstrip("/")
+
+
+_MOST_READ = 256 * 1024
+"""Of one text; a longer one may hold anything."""
+_WAITS = (
+    # What browsers load late, and what scripts that do so are told or name it.
+    b"scroll", b"lazy", b"observer", b"content-visibility", b"animation-timeline",
+    # Asks where it is.
+    b"boundingclient", b"clientrects", b"offsettop", b"pageyoffset", b"frompoint", b"checkvisibility",
+    # Looks again and again.
+    b"interval", b"timeout", b"animationframe", b"idlecallback", b"messagechannel", b"postmessage", b"onmessage",
+    # Texts within texts, and another coding of characters.
+    b"\\x", b"\\u", b"eval", b"atob", b"fromcharcode", b"fromcodepoint", b"unescape", b"import(", b"script;base64",
+    b"\0",
+)  # fmt: skip
+_MAKES_SCRIPTS = b"Function("
+_SCROLL = """(async () => {
+  const step = Math.max(200, innerHeight, %s), pause = () => new Promise(done => setTimeout(done, 50));
+  for (let at = step, n = 0; at < document.documentElement.scrollHeight && n < 60; at += step, n++) {
+    scrollTo(0, at); await pause();
+  }
+  scrollTo(0, 0);
+})()"""
+SCROLL = _SCROLL % 0
+"""Window by window."""
+JUMP = _SCROLL % "document.documentElement.scrollHeight - 1"
+"""To the end at once."""
+
+
+def may_wait_for_readers(text: bytes) -> bool:
+    """Whether something in a text that a page has may load more when its place is scrolled to. Pure."""
+    if len(text) > _MOST_READ or _MAKES_SCRIPTS in text:
+        return True
+    lowered = text.lower()
+    return any(word in lowered for word in _WAITS)

@@ -18,8 +18,7 @@ from letopis.fetch.browser_tab import BrowserTab, TabView
 from letopis.fetch.chromium import Chromium
 from letopis.fetch.devtools import DevtoolsError, DevtoolsSession
 from letopis.fetch.page_pictures import COUNT_PIXELS, take_screenshot, width_of
-from letopis.fetch.page_rendering import viewport_of
-from letopis.fetch.page_scrolling import SCROLL
+from letopis.fetch.page_rendering import SCROLL, viewport_of
 
 _MOST_REQUESTS = 5000
 _ICON = "/favicon.ico"

@@ -16,8 +16,7 @@ from letopis.model import Outcome
 from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
 from letopis.urls import join, url_key
-from letopis.urls.rules import UrlRules
-from letopis.urls.rules_xml import rules_from_xml
+from letopis.urls.rules import UrlRules, rules_from_xml
 
 _MAX_CACHED = 400_000
 _MIN_UNSORTED = 200_000

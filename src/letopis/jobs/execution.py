@@ -20,8 +20,7 @@ from pathlib import Path
 
 from letopis import errors
 from letopis.archive import Archive
-from letopis.archive.job_control import CrawlJournal
-from letopis.archive.job_folders import job_folder, saved_result
+from letopis.archive.job_control import CrawlJournal, job_folder, saved_result
 from letopis.archive.jobs import (
     CANCELLED,
     CANCELLED_WHILE_RUNNING,

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from letopis.archive import Archive
-from letopis.archive.job_folders import remove_old_jobs
+from letopis.archive.job_control import remove_old_jobs
 from letopis.archive.jobs import WORKER_DIED, bring_back_jobs, claims_of, enqueue_due_refreshes
 from letopis.errors import Busy, shell_words
 from letopis.jobs.execution import WorkOrder

@@ -15,7 +15,8 @@ from letopis import extract
 from letopis.archive import Archive, Identity
 from letopis.archive.mute_rules import mute_rules_of
 from letopis.archive.page_memory import PageMemory
-from letopis.change import Fingerprint, HostProfile, PageHabits, fingerprint
+from letopis.change.fingerprints import Fingerprint, fingerprint
+from letopis.change.profiles import HostProfile, PageHabits
 from letopis.lazy import lazy
 from letopis.look.known import KnownVersion
 from letopis.model import Change, Headers, Observation, Outcome, Page, Response

@@ -80,7 +80,7 @@ _WORTH_TELLING = 1.0
 
 
 class WebClient(Protocol):
-    """Whoever can ask the web: `letopis.fetch.Client`."""
+    """Whoever can ask the web: `letopis.fetch.client.Client`."""
 
     async def fetch(self, request: Request, between: BetweenRequests | None = None) -> Response:
         """The answer, or what went wrong, never an exception; see `Client.fetch`."""

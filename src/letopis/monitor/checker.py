@@ -16,9 +16,9 @@ from letopis.fetch.browser import BrowserFetcher
 from letopis.fetch.client import Client, DeferredTransport, limits_of
 from letopis.fetch.page_steps import PageStep
 from letopis.lazy import lazy
-from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, Visitor, check_of_look, known_versions
+from letopis.look.known import KnownVersion, check_of_look, known_versions
 from letopis.look.politeness import Politeness, PolitenessBook, open_book
-from letopis.look.visitor import WebClient, turn_to_record, user_agent
+from letopis.look.visitor import LookOptions, NoTurn, Patience, Visitor, WebClient, turn_to_record, user_agent
 from letopis.model import Check, Headers, Observation, Outcome, to_millis
 from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of

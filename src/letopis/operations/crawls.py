@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
-from letopis import fetch
 from letopis.archive import OWN, READ
 from letopis.archive.crawl_status import (
     HostStatus,
@@ -31,15 +30,15 @@ from letopis.operations.answers import Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
-from letopis.schedule import VisitState
-from letopis.schedule.policies import format_span
+from letopis.schedule.policies import VisitState, format_span
 from letopis.urls import parse_user_url, site
 from letopis.urls.scope import ScopeKind
 
 if TYPE_CHECKING:
     from letopis import crawl
-else:
-    crawl = lazy("letopis.crawl")  # who asks how crawling goes needs no crawler
+    from letopis.fetch import browser
+else:  # who asks how crawling goes needs no crawler
+    browser, crawl = lazy("letopis.fetch.browser"), lazy("letopis.crawl")
 
 CrawlScope = Literal["page", "prefix", "host", "domain", "any"]
 MAX_SEEDS = 1000
@@ -120,7 +119,7 @@ def enqueue_seeds(context: Context, asked: EnqueueSeedsCommand) -> Value[CrawlQu
         browser=asked.browser or bool(asked.step), steps=asked.step,
     )  # fmt: skip
     if options.browser:
-        fetch.require_browser(context.archive.settings.fetch.chromium)
+        browser.require_browser(context.archive.settings.fetch.chromium)
     return Value(CrawlQueued(seeds, crawl.enqueue_seeds(context.archive, options)))
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from letopis.archive import OWN
-from letopis.archive.job_folders import incoming_file, sent_file
+from letopis.archive.job_control import incoming_file, sent_file
 from letopis.archive.jobs import JobQueue
 from letopis.errors import Damaged, LetopisError, NotFound, UsageError
 from letopis.exchange.imports import import_sources, source_kind, watches_of_source

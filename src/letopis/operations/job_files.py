@@ -36,7 +36,7 @@ from letopis.operations.operation import Operation
 from letopis.operations.parameters import Parameter, bind
 from letopis.operations.registry import all_operations
 from letopis.urls import parse_user_url, site
-from letopis.urls.rules_xml import rules_from_element
+from letopis.urls.rules import rules_from_element
 
 _XS = "{http://www.w3.org/2001/XMLSchema}"
 _PLACE = b"<!-- operations -->"

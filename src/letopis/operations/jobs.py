@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from letopis.archive import OWN, READ, WRITE
-from letopis.archive.job_folders import job_files, remove_old_jobs
+from letopis.archive.job_control import job_files, remove_old_jobs
 from letopis.archive.jobs import JobQuery, JobQueue
 from letopis.errors import NotFound, UsageError
 from letopis.jobs.documents import result_json, result_xml

@@ -23,6 +23,7 @@ from letopis.urls import parse_user_url
 if TYPE_CHECKING:
     from letopis import extract
     from letopis.archive import verdicts
+    from letopis.extract import main_content
     from letopis.extract.main_content import ContentForm
     from letopis.monitor import checker
     from letopis.monitor import monitor as monitors
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 else:  # who takes a page out of the record needs none of these
     extract, verdicts = lazy("letopis.extract"), lazy("letopis.archive.verdicts")
     checker, monitors = lazy("letopis.monitor.checker"), lazy("letopis.monitor.monitor")
-    checks = lazy("letopis.operations.checks")
+    checks, main_content = lazy("letopis.operations.checks"), lazy("letopis.extract.main_content")
 
 DiffFormat = Literal["unified", "words", "chars", "html", "visual", "links", "json", "binary"]
 _MEDIA_TYPES = {
@@ -292,7 +293,7 @@ class Readable(Protocol):
 def page_text(page: Page, form: str, source: Readable) -> str:
     """The common form of a document as JSON or XML, or its main content as Markdown or text."""
     if form in ("markdown", "text"):
-        return extract.content_text(page, source.body, source.headers, cast("ContentForm", form), source.time)
+        return main_content.content_text(page, source.body, source.headers, cast("ContentForm", form), source.time)
     text = extract.page_to_json(page) if form == "json" else extract.page_to_xml(page)
     return text.rstrip() + "\n"
 

@@ -24,25 +24,24 @@ _BISECTIONS = 60
 _MOST_RATIO = 60.0
 
 
-def optimal_rates(rates: Floats, budget: float, weights: Floats | float = 1.0) -> Floats:
-    """Visit rates that sum to `budget` and give the highest weighted freshness.
+def optimal_rates(rates: Floats, budget: float) -> Floats:
+    """Visit rates that sum to `budget` and give the highest freshness.
 
-    For a page with change rate d, weight w and visits every s, r = d s, the
-    optimum has 1 - (1 + r) e^-r = price d / w, and no visits at all where the
-    right side is one or more.
+    For a page with change rate d and visits every s, r = d s, the optimum has
+    1 - (1 + r) e^-r = price d, and no visits at all where the right side is
+    one or more.
     """
     rates = np.asarray(rates, dtype=np.float64)
-    importance = np.broadcast_to(np.asarray(weights, dtype=np.float64), rates.shape)
-    low, high = np.log(1e-12 * (importance / rates).min()), np.log((importance / rates).max())
+    low, high = np.log(1e-12 / rates.max()), np.log(1.0 / rates.min())
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2.0
-        over = _rates_at_price(rates, importance, float(np.exp(middle))).sum() > budget
+        over = _rates_at_price(rates, float(np.exp(middle))).sum() > budget
         low, high = (middle, high) if over else (low, middle)
-    return _rates_at_price(rates, importance, float(np.exp(high)))
+    return _rates_at_price(rates, float(np.exp(high)))
 
 
-def _rates_at_price(rates: Floats, weights: Floats, price: float) -> Floats:
-    wanted = price * rates / weights
+def _rates_at_price(rates: Floats, price: float) -> Floats:
+    wanted = price * rates
     kept = wanted < 1.0
     low, high = np.zeros(int(kept.sum())), np.full(int(kept.sum()), _MOST_RATIO)
     for _ in range(_BISECTIONS):
@@ -54,20 +53,8 @@ def _rates_at_price(rates: Floats, weights: Floats, price: float) -> Floats:
     return visits
 
 
-def expected_freshness(rates: Floats, visits: Floats) -> Floats:
-    """Expected freshness of pages visited evenly: (1 - e^-r) / r, 0 without visits."""
-    ratio = np.divide(rates, visits, out=np.full_like(rates, np.inf), where=visits > 0.0)
-    fresh = np.zeros_like(rates)
-    known = np.isfinite(ratio)
-    fresh[known] = -np.expm1(-ratio[known]) / np.maximum(ratio[known], 1e-300)
-    fresh[rates == 0.0] = 1.0
-    return fresh
-
-
 _SLOWEST_RATE, _FASTEST_RATE, _RATE_STEPS = 1.0 / (10 * 365 * 86400.0), 1.0 / 60.0, 64
 _EM_ROUNDS = 60
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def estimated_freshness(states: Iterable[VisitState], now: float) -> float | None:
@@ -88,7 +75,7 @@ def estimated_freshness(states: Iterable[VisitState], now: float) -> float | Non
     return float((weights * np.exp(-np.outer(since, rates))).sum(axis=1).mean())
 
 
-def _likelihood(changes: FloatArray, length: FloatArray, quiet: FloatArray, rates: FloatArray) -> FloatArray:
+def _likelihood(changes: Floats, length: Floats, quiet: Floats, rates: Floats) -> Floats:
     """Of each page's visits at each rate, up to a factor a page."""
     with np.errstate(divide="ignore", invalid="ignore"):
         seen = changes[:, None] * np.log(-np.expm1(-np.outer(length, rates)))
@@ -96,11 +83,11 @@ def _likelihood(changes: FloatArray, length: FloatArray, quiet: FloatArray, rate
     best = logs.max(axis=1, keepdims=True)
     # A change within no time at all says nothing of its page; such a page is taken to be like the others.
     logs = np.where(np.isfinite(best), logs, 0.0)
-    likelihood: FloatArray = np.exp(logs - np.where(np.isfinite(best), best, 0.0))
+    likelihood: Floats = np.exp(logs - np.where(np.isfinite(best), best, 0.0))
     return likelihood
 
 
-def _posterior(likelihood: FloatArray) -> FloatArray:
+def _posterior(likelihood: Floats) -> Floats:
     """What each page's rate may be, once all pages have said how rates are spread."""
     spread = np.full(likelihood.shape[1], 1.0 / likelihood.shape[1])
     weights = likelihood

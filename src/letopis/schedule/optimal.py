@@ -17,8 +17,6 @@ import struct
 
 from letopis.config.settings import ScheduleSettings
 from letopis.errors import Damaged
-from letopis.schedule import change_rate as beliefs
-from letopis.schedule.change_rate import Belief
 from letopis.schedule.policies import (
     AdaptivePolicy,
     RevisitDecision,
@@ -30,7 +28,16 @@ from letopis.schedule.policies import (
     retry_decision,
     state_after,
 )
-from letopis.schedule.worth import AgeObjective, ChangeRhythm, FreshnessObjective
+from letopis.schedule.worth import (
+    AgeObjective,
+    Belief,
+    ChangeRhythm,
+    FreshnessObjective,
+    belief_changed,
+    belief_unchanged,
+    fade_belief,
+    prior_belief,
+)
 
 _FORMAT = struct.Struct("<ddddQ")
 _PLAN_GAIN = 1.0
@@ -115,7 +122,7 @@ class OptimalPolicy:
         """`memory` is what `remember` gave when the last run ended."""
         self._settings = settings
         self._objective = objective_for(settings)
-        start = self._objective.worth(beliefs.prior_belief(settings.interval), settings.interval)
+        start = self._objective.worth(prior_belief(settings.interval), settings.interval)
         self.pace = Pace(settings.interval, settings.budget, start)
         self.rhythm = ChangeRhythm()
         if memory:
@@ -126,7 +133,7 @@ class OptimalPolicy:
         if look.changed is None:
             return retry_decision(self.name, state, look, self._settings)
         after = state_after(state, look, self._learned(state, look))
-        why = self._why(after, self.pace.price / look.weight)
+        why = self._why(after, self.pace.price)
         self.pace.visited(state.interval, why.interval, look.now)
         return RevisitDecision(after._replace(interval=why.interval), look.now + why.interval, why)
 
@@ -148,17 +155,12 @@ class OptimalPolicy:
         self.rhythm = ChangeRhythm.from_bytes(memory[end:])
 
     def _learned(self, state: VisitState, look: VisitResult) -> Belief:
-        belief = (state.shape, state.scale) if state.scale else beliefs.prior_belief(self._settings.interval)
+        belief = (state.shape, state.scale) if state.scale else prior_belief(self._settings.interval)
         if state.visits == 0:
             return belief
-        if look.changed and look.modified_age is not None:
-            belief = beliefs.belief_dated(belief, look.modified_age)
-        else:
-            seconds = self._busy_seconds(state, look, belief)
-            belief = (
-                beliefs.belief_changed(belief, seconds) if look.changed else beliefs.belief_unchanged(belief, seconds)
-            )
-        return beliefs.fade_belief(belief, self._settings.memory)
+        seconds = self._busy_seconds(state, look, belief)
+        belief = belief_changed(belief, seconds) if look.changed else belief_unchanged(belief, seconds)
+        return fade_belief(belief, self._settings.memory)
 
     def _busy_seconds(self, state: VisitState, look: VisitResult, belief: Belief) -> float:
         """The time since the last visit, as the rhythm counts it; teaches the rhythm on the way."""

@@ -137,17 +137,10 @@ _LONGEST_DOUBLING = 20
 
 
 class VisitResult(NamedTuple):
-    """One finished visit.
-
-    `changed` is None when it failed. `weight` is the page's importance.
-    `modified_age` is the age of the change where a trusted Last-Modified
-    tells it.
-    """
+    """One finished visit; `changed` is None when it failed."""
 
     now: float
     changed: bool | None
-    weight: float = 1.0
-    modified_age: float | None = None
 
 
 class RevisitDecision(NamedTuple):

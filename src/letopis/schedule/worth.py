@@ -1,4 +1,11 @@
-"""What a visit is worth, and after which time it pays.
+"""How often a page changes, what a visit to it is worth, and after which time it pays.
+
+A page's change rate d is believed to follow a Gamma distribution with a
+shape and a scale (mean shape / scale), so two numbers hold all that its
+visits taught. Seeing no change for a time t multiplies the belief by
+e^(-dt), which a Gamma absorbs exactly. Seeing that it changed multiplies it
+by 1 - e^(-dt); the result is replaced by the Gamma of equal mean and
+variance.
 
 Let f(u) be the loss at time u after a visit: the chance that the copy is
 stale (freshness), that chance weighted by the change rate (captured
@@ -39,9 +46,41 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from letopis.errors import Damaged
-from letopis.schedule.change_rate import Belief
 
+Belief = tuple[float, float]
+"""Shape and scale (seconds)."""
 _FAR = 1e9
+_SMALLEST_SPREAD = 1e-9
+
+
+def prior_belief(interval: float) -> Belief:
+    """A belief worth one change: about one in `interval`, but anything is possible."""
+    return 1.0, interval
+
+
+def belief_unchanged(belief: Belief, seconds: float) -> Belief:
+    """After a visit that found nothing new since the visit `seconds` before."""
+    return belief[0], belief[1] + seconds
+
+
+def belief_changed(belief: Belief, seconds: float) -> Belief:
+    """After a visit that found one change or more in the `seconds` since the last."""
+    shape, scale = belief
+    if seconds <= 0.0:
+        return belief
+    longer = scale + seconds
+    missed = math.exp(-shape * math.log1p(seconds / scale))
+    seen = -math.expm1(-shape * math.log1p(seconds / scale))
+    mean = shape * (1.0 / scale - missed / longer) / seen
+    square = shape * (shape + 1.0) * (1.0 / scale**2 - missed / longer**2) / seen
+    spread = max(square - mean * mean, _SMALLEST_SPREAD * mean * mean)
+    return mean * mean / spread, mean / spread
+
+
+def fade_belief(belief: Belief, most: float) -> Belief:
+    """The belief worth `most` changes at most: its mean stays, old visits lose weight."""
+    shape, scale = belief
+    return belief if shape <= most else (most, scale * most / shape)
 
 
 def tail_integral(power: float, x: float) -> float:

@@ -22,7 +22,8 @@ from letopis.crawl import CrawlLimits, CrawlOptions, crawl
 from letopis.extract import read_page
 from letopis.index.link_index import LinkIndex
 from letopis.index.link_storage import LinkJournal
-from letopis.look import LookOptions, Visitor, known_versions
+from letopis.look.known import known_versions
+from letopis.look.visitor import LookOptions, Visitor
 from letopis.model import Limits as FetchLimits
 from letopis.model import Request, Response
 from letopis_demo import DemoServer, World, running

@@ -21,7 +21,7 @@ from letopis.errors import NotReady, QuotaUsedUp, Refused, UsageError
 from letopis.model import to_millis
 from letopis.operations import Cancelled
 from letopis.operations.job_files import parse_job_file, refuse_steps
-from letopis.urls import Scope
+from letopis.urls.scope import Scope
 
 GOOD = "/pub/index.php?idpage=1&language=cz&version=1"
 

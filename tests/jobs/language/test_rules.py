@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from letopis.index.link_storage import empty_segment
 from letopis.index.url_table import IGNORED, UrlTable, apply_url_rules
-from letopis.urls import RedirectRule, UrlRules, Variable, VarList, rules_from_xml, rules_to_xml
+from letopis.urls.rules import RedirectRule, UrlRules, Variable, VarList, rules_from_xml, rules_to_xml
 
 WORDS = st.text(ascii_lowercase + "á&<", min_size=1, max_size=5).map(str.strip)
 PAGES = st.text(ascii_lowercase, min_size=1, max_size=5).map(lambda name: f"x.example/{name}")

@@ -21,7 +21,7 @@ from letopis.config import ChangeSettings, CrawlSettings, ScheduleSettings, Sett
 from letopis.crawl import Agent, CrawlOptions, CrawlStats, crawl, freshness
 from letopis.crawl.runner import crawl_client
 from letopis.fetch.client import Client
-from letopis.schedule import VisitState
+from letopis.schedule.policies import VisitState
 from letopis_demo.time_lapse import DemoRequest, TimeLapse, WorldTransport
 from letopis_demo.world import World
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from letopis import extract
 from letopis.archive import Archive
 from letopis.archive.watches import AlertRow, NewAlert, watches_of
-from letopis.change import compare
+from letopis.change.verdict import compare
 from letopis.index.link_index import LinkIndex
 from letopis.model import Change, Observation, Outcome, Page, Response, to_millis
 from letopis.monitor.watch import WatchSpec, parse_alert_rules

@@ -80,7 +80,7 @@ class WorldTransport:
         self._world, self._clock, self._seconds, self._on_request = world, clock, seconds, on_request
 
     async def send(self, request: Request) -> Response:
-        """See `letopis.fetch.Transport.send`. Every host has an address of its own."""
+        """See `letopis.fetch.client.Transport.send`. Every host has an address of its own."""
         host, slash, path = request.url.partition("://")[2].partition("/")
         number = self._world.number(host)
         if number is None:

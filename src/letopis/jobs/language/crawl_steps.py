@@ -30,8 +30,7 @@ from letopis.jobs.language.steps import QueryRun, bool_attribute, child_texts, i
 from letopis.model import Observation, Outcome, parse_duration, rfc3339
 from letopis.operations.job_files import UrlPattern
 from letopis.urls import host, hostname, parse_user_url, site
-from letopis.urls.rules import UrlRuleOutcome, UrlRules, UrlRuleVerdict
-from letopis.urls.rules_xml import rules_from_element, rules_to_xml
+from letopis.urls.rules import UrlRuleOutcome, UrlRules, UrlRuleVerdict, rules_from_element, rules_to_xml
 from letopis.urls.scope import Scope, ScopeKind
 
 MAX_LISTED_URLS = 1000

@@ -23,8 +23,7 @@ from letopis.jobs.language.steps import QueryRun, Step, step_of
 from letopis.jobs.packages import package_named
 from letopis.operations import Cancelled
 from letopis.operations.job_files import parse_job_file, query_steps, step_operations
-from letopis.urls.rules import UrlRules
-from letopis.urls.rules_xml import rules_from_element
+from letopis.urls.rules import UrlRules, rules_from_element
 
 STEPS: dict[str, Step] = {
     "copyfromcache": copyfromcache_step,

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 
-from letopis.change import HostProfile, fingerprint
-from letopis.change.duplicates import (
+from letopis.change.fingerprints import fingerprint
+from letopis.change.profiles import HostProfile
+from letopis.index.near_duplicates import (
     band_keys,
     candidate_groups,
     estimated_similarity,
@@ -12,9 +12,11 @@ from letopis.change.duplicates import (
     shingles,
     signature,
 )
-from letopis.model import Page
+from letopis.model import Block, BlockKind, Page
 
-MakePage = Callable[..., Page]
+
+def page(*texts: str) -> Page:
+    return Page("http://example.test/", "text/html", blocks=tuple(Block(BlockKind.PARAGRAPH, text) for text in texts))
 
 
 def text(seed: int, size: int = 400) -> list[str]:
@@ -22,7 +24,7 @@ def text(seed: int, size: int = 400) -> list[str]:
     return [" ".join(f"w{rand.randrange(4000)}" for _ in range(20)) for _ in range(size // 20)]
 
 
-def test_the_estimate_is_near_the_truth(page: MakePage) -> None:
+def test_the_estimate_is_near_the_truth() -> None:
     for share in (0, 5, 10, 18, 20):
         one, two = text(1), text(1)[:share] + text(2)[share:]
         first, second = shingles(page(*one)), shingles(page(*two))
@@ -30,7 +32,7 @@ def test_the_estimate_is_near_the_truth(page: MakePage) -> None:
         assert abs(estimated_similarity(signature(first), signature(second)) - truth) < 0.15
 
 
-def test_near_copies_share_a_band_and_strangers_do_not(page: MakePage) -> None:
+def test_near_copies_share_a_band_and_strangers_do_not() -> None:
     found = 0
     for seed in range(50):
         original = text(seed)
@@ -41,13 +43,13 @@ def test_near_copies_share_a_band_and_strangers_do_not(page: MakePage) -> None:
     assert found == 50
 
 
-def test_groups_join_copies_under_many_addresses(page: MakePage) -> None:
+def test_groups_join_copies_under_many_addresses() -> None:
     bodies = {"a": text(1), "b": text(1), "c": text(2), "d": [*text(1)[:-1], "other end"], "e": text(3)}
     rows = [(name, band_keys(signature(shingles(page(*body))))) for name, body in bodies.items()]
     assert candidate_groups(rows) == [["a", "b", "d"]]
 
 
-def test_the_frame_of_a_host_does_not_make_its_pages_alike(page: MakePage) -> None:
+def test_the_frame_of_a_host_does_not_make_its_pages_alike() -> None:
     frame = text(77)
     host = HostProfile()
     for seed in range(10):
@@ -57,11 +59,11 @@ def test_the_frame_of_a_host_does_not_make_its_pages_alike(page: MakePage) -> No
     assert exact_similarity(shingles(one, host), shingles(two, host)) == 0
 
 
-def test_keys_fit_a_signed_column(page: MakePage) -> None:
+def test_keys_fit_a_signed_column() -> None:
     assert all(-(1 << 63) <= key < 1 << 63 for key in band_keys(signature(shingles(page(*text(4))))))
 
 
-def test_empty_and_tiny_pages_are_handled(page: MakePage) -> None:
+def test_empty_and_tiny_pages_are_handled() -> None:
     none, word = shingles(page()), shingles(page("word"))
     assert exact_similarity(none, none) == 1
     assert exact_similarity(none, word) == 0
