@@ -105,18 +105,19 @@ HEAD = """# Benchmarks
 
     make bench CORPUS=DIR      # DIR has the unpacked data; hours on two cores
 
-Every figure stands beside a peer or a bound that was measured in the same run; times are CPU times. The table is made
-by `tools/benchmarks.py` from `docs/benchmarks/results.json`, where every result is kept with its commit. The page of
-a row says how it is measured, what was tried and why a goal is missed. [Against other tools](benchmarks/against.md)
-has the figures by tool. Results of commit 1a32b89 were measured on steps whose work it joined.
+Every figure is compared with a peer or a bound that was measured in the same run; times are CPU times.
+`tools/benchmarks.py` generates the table from `docs/benchmarks/results.json`, which contains every result with its
+commit. The page of each row says how it is measured, what was tried and why a goal is missed.
+[Against other tools](benchmarks/against.md) lists the figures by tool. Results of commit 1a32b89 were measured on the
+individual commits that it combines.
 
 | row | what | ours | best peer | ratio | goal | | command | measured |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
 FOOT = """
 ## Over commits
 
-Each picture is a row: the dashed line is its goal, points are results from the first to the newest commit, green where
-the goal is reached. Different days met machines of different pace, which ratios even out in part.
+Each chart shows a row: the dashed line is its goal, and the points are results from the first to the newest commit,
+green if the goal is reached. The speed of the machine differed from day to day; ratios compensate for that in part.
 
 ![Ratios of all rows over commits, each beside its goal](images/benchmarks.svg)
 """
