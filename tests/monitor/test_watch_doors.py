@@ -299,6 +299,30 @@ def test_defaults_of_a_tag_are_set_listed_and_dropped_in_every_door(doors: Doors
     assert doors.cli("list")[1][0]["every"] == 3600.0
 
 
+def test_a_tag_of_somebody_else_gives_neither_its_secrets_nor_its_defaults_away(doors: Doors) -> None:
+    header, target = "Authorization: secret", "https://h.example/secret"
+    doors.cli("add", URL, "--tag", "t")
+    doors.cli("add", "--tag", "t", "--notify", target, "--header", header)
+    status, seen = doors.rest("POST", "", {"url": OTHER, "tag": "t"}, "user")
+    assert (status, seen["targets"], seen["notify"], seen["headers"]) == (201, 1, None, [])
+    assert "secret" not in str(doors.rest("GET", "", role="user"))
+    own, other = (entry.watch for entry in WatchList(doors.archive).entries("t"))
+    assert (own.headers, other.headers) == ((("Authorization", "secret"),), ())
+    assert doors.rest("POST", "", {"tag": "t", "notify": ["https://other.example/"]}, "user")[0] == 403
+    assert doors.rest("DELETE", "/tags?tag=t", role="user")[0] == 403
+
+
+def test_who_gave_a_tag_its_defaults_changes_them_and_gives_none_to_watches_of_others(doors: Doors) -> None:
+    doors.cli("add", URL, "--tag", "taken")
+    assert doors.rest("POST", "", {"tag": "taken", "every": "2h"}, "user")[0] == 403
+    assert doors.rest("POST", "", {"tag": "own", "step": ["type #password = secret"]}, "user")[0] == 201
+    doors.cli("add", OTHER, "--tag", "own", "--browser")
+    assert WatchList(doors.archive).entries("own")[0].watch.steps == ()
+    assert "secret" in str(doors.rest("GET", "/tags", role="user")[1])
+    assert "secret" not in doors.web.get("/api/v1/watches/tags").text
+    assert doors.rest("DELETE", "/tags?tag=own", role="user")[0] == 200
+
+
 def test_targets_of_a_tag_that_came_through_http_are_guarded(doors: Doors) -> None:
     doors.rest("POST", "", {"tag": "news", "notify": ["http://intranet.example/"]}, "user")
     doors.cli("add", URL, "--tag", "news")

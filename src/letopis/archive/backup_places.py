@@ -9,7 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from letopis.binary import exclusive_lock, fsync_file, rename_durably, write_errors, write_parts_durably
+from letopis.binary import (
+    exclusive_lock,
+    fsync_file,
+    make_private_file,
+    make_private_folder,
+    rename_durably,
+    write_errors,
+    write_parts_durably,
+)
 from letopis.config import Settings
 from letopis.lazy import lazy
 from letopis.store import Backend, LocalBackend
@@ -39,7 +47,7 @@ class BackupFolder:
         """Nobody else writes to the backup meanwhile."""
         with write_errors(self._folder), exclusive_lock(self._folder / ".lock", f"backs up to {self._folder}"):
             self._folder.chmod(0o700)  # it holds accounts
-            (self._folder / _PACKS).mkdir(exist_ok=True)
+            make_private_folder(self._folder / _PACKS)
             yield
 
     def read(self, name: str) -> bytes:
@@ -97,7 +105,7 @@ class BackupPrefix:
     def fetch(self, name: str, file: Path) -> None:
         """A large file brought here; FileNotFoundError when there is none."""
         size = self._bucket.size(name)
-        with file.open("wb") as opened:
+        with _private_anew(file).open("wb") as opened:
             for start in range(0, size, _STEP):
                 opened.write(self._bucket.span(name, start, min(size, start + _STEP)))
             fsync_file(opened)
@@ -118,9 +126,16 @@ def place_of(where: str, settings: Settings) -> BackupPlace:
     return BackupPrefix(where.rstrip("/"), settings) if where.startswith(_BUCKET) else BackupFolder(Path(where))
 
 
+def _private_anew(file: Path) -> Path:
+    """An empty file that nobody else may read, whatever there was: a catalogue has hashes of passwords."""
+    file.unlink(missing_ok=True)
+    make_private_file(file)
+    return file
+
+
 def copy_durably(source: Path, target: Path) -> None:
-    """A copy under another name that gets its own when it is on the disk."""
-    part = target.with_name(f"{target.name}.part")
+    """A copy for its owner alone, under another name until it is on the disk."""
+    part = _private_anew(target.with_name(f"{target.name}.part"))
     shutil.copyfile(source, part)
     with part.open("rb+") as file:
         fsync_file(file)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from letopis.archive.archive import Archive
 from letopis.archive.backup_places import BackupPlace, place_of
 from letopis.archive.write_gates import is_clone
-from letopis.binary import file_sha256, rename_durably, write_errors
+from letopis.binary import file_sha256, make_private_folder, rename_durably, write_errors
 from letopis.catalog import Catalog, Sqlite
 from letopis.catalog.table_copy import begin_copy, copy_catalogue, copy_tables, end_copy, known_tables
 from letopis.config import Settings
@@ -197,14 +197,14 @@ def restore(where: str | Path, settings: Settings, progress: BackupProgress = _u
     if target.exists() and any(target.iterdir()) and not unfinished.exists():
         raise UsageError(f"{target} is not empty; name another folder")
     with write_errors(target):
-        target.mkdir(parents=True, exist_ok=True)
+        make_private_folder(target)
         unfinished.touch()  # before anything else: a folder that holds more and no such name is somebody's archive
         draft = _fetched_catalogue(place, listing, target / "restored.sqlite")
         if settings.database.url or settings.store.url:
             _fill(settings, place, listing, draft, progress)
             draft.unlink()
         else:
-            (target / _PACKS).mkdir(exist_ok=True)
+            make_private_folder(target / _PACKS)
             _copy_listed(place, LocalBackend(target / _PACKS), listing, progress)
             rename_durably(draft, Sqlite.file_in(target))
     with Archive(settings=settings) as archive:

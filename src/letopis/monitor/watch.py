@@ -258,13 +258,15 @@ class WatchSpec:
     def over(self, defaults: WatchSpec) -> WatchSpec:
         """With defaults where nothing is said here; a time of its own hides theirs.
 
-        What defaults that came through HTTP bring is held to what HTTP may: their targets, and a browser,
-        whose pages ask for more than their own address.
+        What defaults that came through HTTP bring is held to what HTTP may: their targets, and a browser with its
+        steps, whose pages ask for more than their own address.
         """
         timed = self.every is not None or bool(self.cron)
         browser = defaults.browser if self.browser is None else self.browser
-        rendered = (self.browser is None and bool(defaults.browser)) or (
-            self.requisites is None and bool(defaults.requisites)
+        rendered = (
+            (self.browser is None and bool(defaults.browser))
+            or (self.requisites is None and bool(defaults.requisites))
+            or (not self.steps and bool(defaults.steps))
         )
         return replace(
             self, every=self.every if timed else defaults.every, cron=self.cron if timed else defaults.cron,
@@ -300,7 +302,10 @@ SPEC_FIELDS = tuple(one.name for one in fields(WatchSpec) if one.name not in ("o
 
 
 class Watch(NamedTuple):
-    """One standing check with everything settled. `source` is the sitemap that named it, else empty."""
+    """One standing check with everything settled. `source` is the sitemap that named it, else empty.
+
+    `tag_owner` gave the defaults of its tag.
+    """
 
     url: str
     kind: WatchKind
@@ -326,6 +331,7 @@ class Watch(NamedTuple):
     snooze: int | None = None
     owner: str = ""
     summary: str = ""
+    tag_owner: str = ""
 
     def next_time(self, now: datetime, chance: float) -> datetime:
         """When it is checked again, within its hours; `chance` (0..1) picks a point within the jitter."""
@@ -356,8 +362,15 @@ class WatchedUrl(NamedTuple):
 
 
 def settle_watch(named: WatchedUrl, spec: WatchSpec, tag: WatchSpec | None, settings: MonitorSettings) -> Watch:
-    """The watch that a specification means; intervals below the minimum are raised to it."""
-    whole = spec.over(tag) if tag is not None else spec
+    """The watch that a specification means; intervals below the minimum are raised to it.
+
+    Headers and steps of a tag may hold passwords: only watches of whoever gave them send them, since other people
+    choose where their watches look.
+    """
+    if tag is not None and tag.owner != spec.owner:
+        whole = spec.over(replace(tag, headers=(), steps=()))
+    else:
+        whole = spec if tag is None else spec.over(tag)
     every = settings.every if whole.every is None else whole.every
     return Watch(
         url=named.url, kind=named.kind, tag=named.tag, source=named.source, every=max(every, settings.min_interval),
@@ -366,5 +379,5 @@ def settle_watch(named: WatchedUrl, spec: WatchSpec, tag: WatchSpec | None, sett
         browser=bool(whole.browser) and named.kind == "page", notify_origin=whole.notify_origin or whole.origin,
         requisites=bool(whole.requisites) and named.kind == "page", steps=whole.steps if named.kind == "page" else (),
         name=named.name, zone=whole.zone, hours=whole.hours, quiet=whole.quiet, headers=whole.headers,
-        snooze=whole.snooze, owner=whole.owner, summary=whole.summary,
+        snooze=whole.snooze, owner=whole.owner, summary=whole.summary, tag_owner="" if tag is None else tag.owner,
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -19,6 +19,7 @@ from letopis.monitor.watch import (
     WatchSpec,
     parse_alert_rules,
 )
+from letopis.monitor.watch_list import WatchEntry, WatchList
 from letopis.operations.context import Context
 from letopis.operations.parameters import CLI_ONLY, NOT_CLI, Parameters, parameter
 
@@ -111,6 +112,34 @@ class WatchOptions(Parameters):
         "Allow a private address, unless fetch.private is 'never'; owners only.", default=None,
         doors=NOT_CLI,
     )  # fmt: skip
+
+
+def may_change(context: Context, owner: str) -> bool:
+    """Whether whoever asks may change a watch: who made it, and the owners of the archive."""
+    return context.may(OWN) or bool(owner and owner == context.user)
+
+
+def refuse_others(context: Context, entries: Sequence[WatchEntry]) -> Sequence[WatchEntry]:
+    """The watches themselves; Refused when one of them belongs to somebody else."""
+    for entry in entries:
+        refuse_other(context, entry)
+    return entries
+
+
+def refuse_other(context: Context, entry: WatchEntry) -> None:
+    """Refused for a watch that belongs to somebody else."""
+    if not may_change(context, entry.watch.owner):
+        whose = f"to '{entry.watch.owner}'" if entry.watch.owner else "to the owners"
+        raise Refused(f"the watch {entry.id} of {entry.watch.url} belongs {whose}; make one of your own under a name")
+
+
+def refuse_other_tag(context: Context, tag: str) -> None:
+    """Refused where the defaults of a tag are those of others, or would be given to watches of others."""
+    watches = WatchList(context.archive)
+    defaults = watches.tag_defaults().get(tag)
+    owners = {one.watch.owner for one in watches.entries(tag)} if defaults is None else {defaults.owner}
+    if not all(may_change(context, owner) for owner in owners):
+        raise Refused(f"the tag '{tag}' belongs to others; choose a tag of your own, or ask an owner")
 
 
 def spec_of(context: Context, asked: WatchOptions) -> tuple[WatchSpec, list[str]]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from letopis.archive import OWN, READ, WRITE
+from letopis.archive import READ, WRITE
 from letopis.monitor.watch import AlertCondition, WatchSpec
 from letopis.monitor.watch_list import WatchList
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
-from letopis.operations.watch_options import LONGEST_TAG, WatchFilter
+from letopis.operations.watch_options import LONGEST_TAG, WatchFilter, may_change, refuse_other_tag
 
 
 class NoParameters(Parameters):
@@ -22,7 +22,7 @@ class NoParameters(Parameters):
 class WatchTag:
     """A tag, how many watches have it, and the defaults that it gives them; null or empty where it gives none.
 
-    Watches without a tag stand under the empty name.
+    Targets and steps are null for whoever may not change them. Watches without a tag stand under the empty name.
     """
 
     tag: str
@@ -37,7 +37,7 @@ class WatchTag:
     conditions: tuple[AlertCondition, ...]
     browser: bool | None
     requisites: bool | None
-    step: tuple[str, ...]
+    step: tuple[str, ...] | None
 
 
 @operation(
@@ -53,10 +53,10 @@ def watch_tags(context: Context, asked: NoParameters) -> Rows[WatchTag]:
 
 
 def _tag(context: Context, name: str, watches: int, spec: WatchSpec) -> WatchTag:
-    filters, targets = tuple(WatchFilter(*one) for one in spec.filters), spec.notify if context.may(OWN) else None
+    filters, own = tuple(WatchFilter(*one) for one in spec.filters), may_change(context, spec.owner)
     return WatchTag(
-        name, watches, spec.every, spec.cron, spec.jitter, filters, targets, len(spec.notify),
-        ",".join(map(str, spec.when)), spec.conditions, spec.browser, spec.requisites, spec.steps,
+        name, watches, spec.every, spec.cron, spec.jitter, filters, spec.notify if own else None, len(spec.notify),
+        ",".join(map(str, spec.when)), spec.conditions, spec.browser, spec.requisites, spec.steps if own else None,
     )  # fmt: skip
 
 
@@ -76,11 +76,12 @@ class ForgottenTag:
 
 @operation(
     "watch_forget_tag", right=WRITE, verb="watch forget-tag", route=("DELETE", "/watches/tags"),
-    audited="watch tag forgotten", creates=False, errors=(404,), examples=("letopis watch forget-tag news",),
+    audited="watch tag forgotten", creates=False, errors=(403, 404), examples=("letopis watch forget-tag news",),
     sentence=lambda row: f"the tag '{row.tag}' gives no defaults any more",
 )  # fmt: skip
 def watch_forget_tag(context: Context, asked: ForgetTag) -> Value[ForgottenTag]:
-    """Drop the defaults of a tag; its watches stay and fall back to the settings."""
+    """Drop the defaults of a tag; its watches stay and fall back to the settings. For who gave them, and for owners."""
+    refuse_other_tag(context, asked.tag)
     watches = WatchList(context.archive)
     watches.forget_tag(asked.tag)
     return Value(ForgottenTag(asked.tag, watches.tag_counts().get(asked.tag, 0)))
