@@ -528,3 +528,18 @@ def test_watches_of_one_page_look_at_it_in_one_way(world: World) -> None:
     with pytest.raises(UsageError, match="must agree on browser and headers"):
         world.book.add(["http://example.org/"], replace(SPEC, headers=(("A", "b"),)), name="other")
     assert len(world.book.entries()) == 1
+
+
+@pytest.mark.parametrize(
+    ("filters", "told"),
+    [((("css", ".nothing"),), ["changed"]), ((("css", "h1"),), []), ((("jsonpath", "$.a"),), ["changed"]),
+     ((("include", "ERROR"),), []), ((), [])],
+)  # fmt: skip
+async def test_filters_that_never_select_anything_are_told_at_the_first_look(
+    world: World, scripted_site: ScriptedSite, filters: tuple[tuple[str, str], ...], told: list[str]
+) -> None:
+    url = scripted_site.set("/page", OLD)
+    world.book.add([url], replace(SPEC, filters=filters))
+    await world.run()
+    await world.run()
+    assert world.kinds() == told

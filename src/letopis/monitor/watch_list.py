@@ -139,7 +139,7 @@ class WatchList:
 
     def _refuse_unusable(self, urls: Iterable[str], spec: WatchSpec) -> None:
         """Refuses now what could not be carried out at the next check."""
-        spec.refuse_long_times()
+        spec.refuse_unusable()
         parse_filters(spec.filters)
         fetch = self._archive.settings.fetch
         if not private_ok(fetch.private, spec.origin):

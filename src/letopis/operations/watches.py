@@ -363,7 +363,7 @@ class WatchPreview:
 
 @operation(
     "watch_preview", right=READ, verb="watch preview", route=("POST", "/watches/preview"), errors=(404,),
-    sentence=lambda row: row.text, creates=False,
+    sentence=lambda row: row.text or f"the filters select nothing of version {row.version}", creates=False,
     examples=("letopis watch preview https://example.org/ --css main",),
 )  # fmt: skip
 def watch_preview(context: Context, asked: PreviewQuery) -> Value[WatchPreview]:
