@@ -543,3 +543,24 @@ async def test_filters_that_never_select_anything_are_told_at_the_first_look(
     await world.run()
     await world.run()
     assert world.kinds() == told
+
+
+async def test_alerts_that_a_snooze_or_quiet_hours_held_are_sent_once_these_are_ended(
+    world: World, scripted_site: ScriptedSite
+) -> None:
+    url = scripted_site.set("/page", OLD)
+    number = world.book.add([url], SPEC)[0].id
+    await world.run()
+    world.book.snooze([url], world.clock.now + timedelta(days=1))
+    scripted_site.set("/page", NEW)
+    await world.run()
+    assert world.kinds() == []
+    world.book.snooze([url], None)
+    await world.run(timedelta())
+    assert world.kinds() == ["changed"]
+    world.book.edit(number, WatchSpec(quiet="00:00-23:59"), None, None, ())
+    scripted_site.set("/page", OLD)
+    await world.run()
+    world.book.edit(number, WatchSpec(), None, None, ("quiet",))
+    await world.run(timedelta())
+    assert world.kinds() == ["changed", "changed"]

@@ -231,7 +231,12 @@ class WatchSpec:
             raise UsageError("a browser sends headers of its own; leave out the headers, or the browser")
 
     def refuse_unusable(self) -> None:
-        """UsageError for a time above ten years and for bounds that no number keeps; not asked of stored watches."""
+        """UsageError for what can never be: a time above ten years, quiet hours without an end, bounds of no number.
+
+        Not asked of watches that are already stored.
+        """
+        if self.quiet and WeeklyHours.parse(self.quiet).endless:
+            raise UsageError(f"the quiet hours '{self.quiet}' never end; leave the targets out, or snooze the watch")
         times = [self.every, self.jitter, *(rule.amount for rule in self.when if rule.kind is AlertKind.UNCHANGED)]
         if max(time or 0.0 for time in times) > LONGEST_DURATION:
             raise UsageError("a time of the watch is longer than ten years; write 1h or 7d")
