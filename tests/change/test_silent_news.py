@@ -266,3 +266,20 @@ def test_a_cell_of_a_mark_alone_is_news(old: str, new: str) -> None:
 )
 def test_another_way_of_writing_the_same_is_no_news(old: str, new: str) -> None:
     assert told([html(body=f"<p>{text}</p>") for text in (old, new)]) == [False]
+
+
+@pytest.mark.parametrize(
+    ("states", "frame"),
+    [
+        (("open", "closed"), "<p>The bridge is {}</p>"),
+        (("open", "closed"), "<table><tr><td>Bridge</td><td>{}</td></tr></table>"),
+        (("✓", "✗"), "<table><tr><td>Bridge</td><td>{}</td></tr></table>"),
+        (("Low", "Moderate", "High"), "<p>{}</p>"),
+        (("In stock", "Sold out"), "<p>{}</p>"),
+        (("vysoké", "mírné"), "<p>Nebezpečí požáru: {}</p>"),
+        (("Sold out", ""), "<p>{}</p>"),
+    ],
+)
+def test_a_state_is_news_at_every_look_however_often_it_changes(states: tuple[str, ...], frame: str) -> None:
+    pages = [html(body=frame.format(state)) for state in islice(cycle(states), 20)]
+    assert told(pages) == [True] * 19

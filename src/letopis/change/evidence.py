@@ -45,7 +45,7 @@ from letopis.change.noise import (
     word_similarity,
 )
 from letopis.change.profiles import ChangedRegion, PageHabits, changed_regions
-from letopis.change.values import differ_in_signs, is_state, resigned_blocks
+from letopis.change.values import differ_in_signs, is_restated, is_state, names_state, resigned_blocks
 from letopis.model import BlockKind
 from letopis.tuples import NamedTuple
 
@@ -235,7 +235,7 @@ class ChangeJudge:
             for key, i, j in side.region.slots(from_left):
                 why = self._habit(key, i, j)
                 found |= {(False, i): why, (True, j): why} if why else {}
-                if self._repriced(i, j):
+                if self._repriced(i, j) or is_restated(self.old.text(i), self.new.text(j)):
                     found = {at: why for at, why in found.items() if at not in ((False, i), (True, j))}
         return {(is_new, n): why for (is_new, n), why in found.items() if n in (side.new if is_new else side.old)}
 
@@ -268,7 +268,7 @@ class ChangeJudge:
         block = state.hashes[index]
         if not self.habits.flapping(block) or (block in self._old_set and block in self._new_set):
             return False
-        return not self.rules.keeps(state, index)
+        return not self.rules.keeps(state, index) and not names_state(state.text(index))
 
     def _without_ticks(self, side: ChangedBlocks) -> ChangedBlocks:
         """Without pairs that differ in clocks and counters alone, and without blocks that are nothing else."""

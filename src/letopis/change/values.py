@@ -54,9 +54,19 @@ _STATES = re.compile(
     r"(?:нет )?в наличии|"
     r"продано|slutsåld|i lager|売り切れ|在庫あり|在庫切れ|有货|缺货|有貨|缺貨)(?!\w)"
 )
+_LEVELS = re.compile(
+    r"(?:very |velmi |sehr |très |muy |molto |bardzo |очень )?"
+    r"(?:low|moderate|medium|high|extreme|severe|critical|elevated|"
+    r"normal|minor|major|none|green|yellow|amber|orange|red|nízk[ýáé]|mírn[ýáé]|střední|zvýšen[ýáé]|vysok[ýáé]|extrémní|"
+    r"kritick[ýáé]|normální|zelen[ýáé]|žlut[ýáé]|oranžov[ýáé]|červen[ýáé]|niedrig|gering|mittel|mäßig|erhöht|hoch|extrem|"
+    r"kritisch|grün|gelb|rot|faible|modéré|moyen|élevé|extrême|vert|jaune|rouge|baj[oa]|medi[oa]|moderad[oa]|alt[oa]|"
+    r"extrem[oa]|verde|amarill[oa]|naranja|roj[oa]|bass[oa]|elevat[oa]|giall[oa]|arancione|ross[oa]|nisk[ia]|średni[a]?|"
+    r"wysok[ia]|низк\w{2,3}|средн\w{2,3}|высок\w{2,3})"
+)
+"""Steps of a scale, of a danger or a warning."""
 _GRADE = re.compile(r"(?<![\w'’.])[A-Z](?![\w'’.])")
 _BARE_GRADE = re.compile(r"\W{0,2}[A-F]{1,3}\W{0,2}")
-_MOST_STATE_WORDS, _LONGEST_STATE = 4, 60
+_MOST_STATE_WORDS, _LONGEST_STATE, _LONGEST_RESTATED = 4, 60, 300
 
 
 def is_value(text: str) -> bool:
@@ -83,9 +93,25 @@ def is_state(text: str) -> bool:
     if _BARE_GRADE.fullmatch(text):
         return True
     words = normalized_words(text).split()
+    return names_state(text) or (len(words) <= _MOST_STATE_WORDS and _STATES.search(" ".join(words)) is not None)
+
+
+def names_state(text: str) -> bool:
+    """Whether a text is the name of a state or of a step of a scale, or a mark, and nothing else."""
+    words = normalized_words(text[: _LONGEST_STATE + 1])
     if not words:
         return bool(marks_in(text))
-    return len(words) <= _MOST_STATE_WORDS and _STATES.search(" ".join(words)) is not None
+    return _STATES.fullmatch(words) is not None or _LEVELS.fullmatch(words) is not None
+
+
+def is_restated(old: str, new: str) -> bool:
+    """Whether two texts of a place name another state each: they themselves, or the words alone that differ."""
+    if max(len(old), len(new)) > _LONGEST_RESTATED:
+        return False
+    before, after = normalized_words(old).split(), normalized_words(new).split()
+    gone = " ".join(word for word in before if word not in after)
+    came = " ".join(word for word in after if word not in before)
+    return (names_state(gone) and names_state(came)) or (names_state(old) and names_state(new))
 
 
 def is_regraded(old: str, new: str) -> bool:
