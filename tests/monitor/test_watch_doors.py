@@ -175,6 +175,12 @@ def test_filter_kinds_are_those_that_compare() -> None:
         (["--css", "::["], {"filters": [{"kind": "css", "expression": "::["}]}),
         (["--more-than", "x"], {"conditions": [{"kind": "more-than", "value": "x"}]}),
         (["--tag", "x" * 65], {"tag": "x" * 65}),
+        (["--quiet-hours", "00:00-24:00"], {"quiet_hours": "00:00-24:00"}),
+        (["--quiet-hours", "mon-sun 12:00-11:59; 11:00-13:00"], {"quiet_hours": "mon-sun 12:00-11:59; 11:00-13:00"}),
+        (
+            ["--below", "40", "--above", "44"],
+            {"conditions": [{"kind": "below", "value": "40"}, {"kind": "above", "value": "44"}]},
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_in_every_door(doors: Doors, words: list[str], body: dict[str, object]) -> None:

@@ -230,11 +230,25 @@ class WatchSpec:
         if self.headers and (self.browser or self.steps):
             raise UsageError("a browser sends headers of its own; leave out the headers, or the browser")
 
-    def refuse_long_times(self) -> None:
-        """UsageError for a time above ten years; not asked of watches that are already stored."""
+    def refuse_unusable(self) -> None:
+        """UsageError for what can never be: a time above ten years, quiet hours without an end, bounds of no number.
+
+        Not asked of watches that are already stored.
+        """
+        if self.quiet and WeeklyHours.parse(self.quiet).endless:
+            raise UsageError(f"the quiet hours '{self.quiet}' never end; leave the targets out, or snooze the watch")
         times = [self.every, self.jitter, *(rule.amount for rule in self.when if rule.kind is AlertKind.UNCHANGED)]
         if max(time or 0.0 for time in times) > LONGEST_DURATION:
             raise UsageError("a time of the watch is longer than ten years; write 1h or 7d")
+        low, high = (
+            [first_number(one.value) or 0.0 for one in self.conditions if one.kind is kind]
+            for kind in (AlertConditionKind.ABOVE, AlertConditionKind.BELOW)
+        )
+        if low and high and max(low) >= min(high):
+            raise UsageError(
+                f"no number is above {max(low):g} and below {min(high):g} at once, and all conditions must hold; "
+                "make a watch for each bound"
+            )
 
     def to_json(self) -> str:
         """Compact; what is empty is left out."""

@@ -11,7 +11,7 @@ from letopis.archive import READ, WRITE
 from letopis.archive.watches import UndeliveredAlerts, watch_key, watches_of
 from letopis.errors import NotFound, UsageError
 from letopis.lazy import lazy
-from letopis.model import from_millis, written_duration
+from letopis.model import from_millis, rfc3339, written_duration
 from letopis.monitor.watch import SPEC_FIELDS, AlertCondition, WatchSpec, parse_filters
 from letopis.monitor.watch_list import WatchEntry, WatchList
 from letopis.operations.answers import Rows, Value
@@ -334,7 +334,7 @@ class SnoozeWatches(Parameters):
 @operation(
     "watch_snooze", right=WRITE, verb="watch snooze", route=("POST", "/watches/snooze"), listed="watches",
     single="url", audited="watch snoozed", creates=False, errors=(403, 404),
-    sentence=lambda row: f"{row.url} notifies again from {row.snoozed}" if row.snoozed else f"{row.url} notifies",
+    sentence=lambda row: f"{row.url} notifies again{f' from {rfc3339(row.snoozed)}' if row.snoozed else ''}",
     examples=("letopis watch snooze https://example.org/ --for 8h",),
 )  # fmt: skip
 def watch_snooze(context: Context, asked: SnoozeWatches) -> Rows[WatchDetails]:
@@ -362,7 +362,7 @@ class WatchPreview:
 
 @operation(
     "watch_preview", right=READ, verb="watch preview", route=("POST", "/watches/preview"), errors=(404,),
-    sentence=lambda row: row.text, creates=False,
+    sentence=lambda row: row.text or f"the filters select nothing of version {row.version}", creates=False,
     examples=("letopis watch preview https://example.org/ --css main",),
 )  # fmt: skip
 def watch_preview(context: Context, asked: PreviewQuery) -> Value[WatchPreview]:

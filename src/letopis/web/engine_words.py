@@ -41,6 +41,12 @@ _SENTENCES = [
             r"has changed: (?P<came>\d+) lines? added, (?P<gone>\d+) removed(?P<rest>.*)",
             translatable("has changed: lines added {came}, removed {gone}{rest}"),
         ),
+        (r"has changed: other bytes, the same lines of text", translatable("has changed: other bytes, the same text")),
+        (r"has changed: (?P<why>.*)", translatable("has changed: {why}")),
+        (
+            r"shows nothing that the filters of the watch select; change them",
+            translatable("shows nothing that the filters of the watch select; change the filters"),
+        ),
         (r"has not changed since (?P<time>.*)", translatable("has not changed since {time}")),
     )
 ]
