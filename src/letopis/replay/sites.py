@@ -28,7 +28,7 @@ from letopis.model import from_millis, to_millis
 from letopis.model.times import timestamp
 from letopis.replay.addresses import http_date, path_after
 from letopis.replay.captures import MAX_REWRITTEN, ReplayRequest, body_response, captures_near, is_page
-from letopis.replay.csp import header_value, site_policy
+from letopis.replay.csp import connection_policy, header_value, site_policy
 from letopis.replay.origin import ReplayOrigin, ReplaySite
 from letopis.replay.redirects import RedirectCircle, ends_in_circle, shown_capture
 from letopis.tuples import NamedTuple
@@ -126,6 +126,7 @@ def common_fields(asked: SiteRequest) -> dict[str, str]:
         "origin-agent-cluster": "?1",
         "x-dns-prefetch-control": "off",
         "timing-allow-origin": "*",
+        "connection-allowlist": connection_policy(asked.origin),
         "vary": "origin, sec-fetch-dest",
     }
     sender = asked.fields.header(b"origin") or ""
