@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from itertools import islice
 
@@ -141,8 +141,22 @@ class WordsTogether(NamedTuple):
     @classmethod
     def of(cls, words: tuple[str, ...], prefix: bool, kinds: tuple[str, ...]) -> WordsTogether:
         """The words of a phrase, of which the last may go on where it is a `prefix`."""
+        return cls._in(words, _together(words, prefix), kinds)
+
+    @classmethod
+    def one_of(cls, word: str, forms: Iterable[str], kinds: tuple[str, ...]) -> WordsTogether:
+        """Any of the forms of a word."""
+        return cls._in((word,), "|".join([_together((form,), False) for form in forms]), kinds)
+
+    @classmethod
+    def beginning(cls, word: str, pattern: str, kinds: tuple[str, ...]) -> WordsTogether:
+        """Words that begin like this one, by a pattern of as many letters."""
+        return cls._in((f"{word}*",), pattern if is_cjk(word) else f"{pattern}(?<![^\\W{_CJK}]{pattern})", kinds)
+
+    @classmethod
+    def _in(cls, words: tuple[str, ...], pattern: str, kinds: tuple[str, ...]) -> WordsTogether:
         letters = "".join(KIND_LETTERS[BlockKind(kind)] for kind in kinds)
-        return cls(words, re.compile(_together(words, prefix)), letters, BlockKind.LINK in kinds)
+        return cls(words, re.compile(pattern), letters, BlockKind.LINK in kinds)
 
     def stands_in(self, page: StoredPage, links: list[str]) -> bool:
         """Whether a page has them so; texts of links stand in other blocks, too, and count for their kind alone."""
