@@ -23,6 +23,8 @@ _LATIN = range(0xC0, 0x250)
 MAX_VARIANTS = 8
 """Words that are taken for the same but for their accents."""
 _SHORTEST_TYPO, _SHORTEST_TWO_TYPOS = 4, 6
+_LONGEST_TYPO = 24
+"""Letters of a word for which typos aside from accents are looked for: each of them costs some milliseconds."""
 _CANDIDATE_PAGES = 20
 """Pages whose words are looked at for corrections and completions."""
 
@@ -107,16 +109,39 @@ def corrections(source: WordSource, word: str) -> list[KnownWord]:
     """Words of the index for which this one may be a typo: fewest letters away first, then the most frequent."""
     if len(word) < _SHORTEST_TYPO or not word.isalpha():
         return []
-    for distance in (1, 2) if len(word) >= _SHORTEST_TWO_TYPOS else (1,):
-        near = {
-            other
-            for field, starts in (("placed", PHRASE_STARTS), ("stood", ("",)), ("base", ("",)))
-            for other in _words(source, _fuzzy(source, field, [start + word for start in starts], distance))
-            if 0 < edit_distance(word, other, distance) <= distance
-        }
-        if near:
-            return _by_frequency(source, near)
-    return []
+    near = _typos(source, word, 1) or _typo_but_accents(source, word)
+    if not near and len(word) >= _SHORTEST_TWO_TYPOS:
+        near = _typos(source, word, 2)
+    return _by_frequency(source, near)
+
+
+def _typos(source: WordSource, word: str, distance: int) -> set[str]:
+    """Words of the index that are no more than so many letters away."""
+    places = (("placed", PHRASE_STARTS), ("stood", ("",)), ("base", ("",)))
+    queries = (_fuzzy(source, field, [start + word for start in starts], distance) for field, starts in places)
+    found = (other for query in queries for other in _words(source, query))
+    return {other for other in found if 0 < edit_distance(word, other, distance) <= distance}
+
+
+def _typo_but_accents(source: WordSource, word: str) -> set[str]:
+    """Words of the index that are one letter away, accents aside: so is what people type without accents."""
+    if len(word) > _LONGEST_TYPO:
+        return set()
+    plain = folded(word)
+    found = _words(source, any_of([_matching(source, pattern) for pattern in _typo_patterns(plain)]))
+    return {other for other in found if edit_distance(plain, folded(other), 1) == 1}
+
+
+def _typo_patterns(word: str) -> Iterator[str]:
+    """Regular expressions of all words with another letter, one more, one less, or two swapped, each for one place."""
+    letters = [accent_pattern(letter) for letter in word]
+    for at in range(len(letters) + 1):
+        ways = ["." + "".join(letters[at:])]
+        if at < len(letters):
+            ways.append(".?" + "".join(letters[at + 1 :]))
+        if at + 1 < len(letters):
+            ways.append("".join((letters[at + 1], letters[at], *letters[at + 2 :])))
+        yield f"{''.join(letters[:at])}({'|'.join(ways)})"
 
 
 def _fuzzy(source: WordSource, field: str, words: list[str], distance: int) -> Any:

@@ -79,6 +79,14 @@ def test_a_typo_is_answered_with_the_word_that_the_archive_has(archive: Archive)
     assert rows.remark == "nothing found; did you mean: katedra -skola"
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("zlutoucki", "žluťoučký"), ("dabelke", "ďábelské"), ("zlutuocky", "žluťoučký")]
+)
+def test_a_typo_of_those_who_type_without_accents_is_answered_too(archive: Archive, typed: str, meant: str) -> None:
+    rows = search_operation(Context(archive), SearchQuery(query=typed))
+    assert rows.about["suggestion"] == meant
+
+
 def test_nothing_is_suggested_where_it_would_find_nothing(archive: Archive) -> None:
     asked = SearchQuery(query="katdera zlutoucky")
     assert search_operation(Context(archive), asked).about["suggestion"] == ""
