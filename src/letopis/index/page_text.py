@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from itertools import islice
@@ -186,6 +187,8 @@ def _together(words: tuple[str, ...], prefix: bool) -> str:
 _HEAD_LETTERS = frozenset("tkd")
 _RUN, _RUN_WORDS = 4, 400
 """Words of a run, and words of a page of which runs are made."""
+_NEARLY = 0.9
+"""Share of common runs of words from which on two texts are nearly the same."""
 
 
 def text_runs(text: str) -> frozenset[str]:
@@ -193,6 +196,31 @@ def text_runs(text: str) -> frozenset[str]:
     own = (line[LINE_LEAD:] for line in text.split("\n") if line[1:LINE_LEAD] == BODY and line[0] not in _HEAD_LETTERS)
     words = [word for line in own for word in split_words(line)][:_RUN_WORDS]
     return frozenset(" ".join(words[at : at + _RUN]) for at in range(max(1, len(words) - _RUN + 1)) if words)
+
+
+class NearTexts:
+    """Texts by their runs of words; finds the first that is nearly the same as another one without comparing all."""
+
+    def __init__(self) -> None:
+        self._texts: list[frozenset[str]] = []
+        self._having: defaultdict[str, list[int]] = defaultdict(list)
+
+    def add(self, runs: frozenset[str]) -> None:
+        """One more, after all others."""
+        for run in runs:
+            self._having[run].append(len(self._texts))
+        self._texts.append(runs)
+
+    def first_near(self, runs: frozenset[str]) -> int | None:
+        """The place of the first with which these runs are nearly the same."""
+        # It lacks fewer than these: so it has one of them.
+        some = sorted(runs, key=lambda run: len(self._having.get(run, ())))[: 1 + len(runs) - int(_NEARLY * len(runs))]
+        places = sorted({place for run in some for place in self._having.get(run, ())})
+        return next((place for place in places if _is_near(runs, self._texts[place])), None)
+
+
+def _is_near(first: frozenset[str], second: frozenset[str]) -> bool:
+    return len(first & second) >= _NEARLY * len(first | second) > 0
 
 
 _CONTEXT = 90
