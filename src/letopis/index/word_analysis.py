@@ -189,7 +189,7 @@ def phrase_history(index: WordIndex, phrase: str, *sites: str) -> PhraseHistory:
     addresses = snapshot.every(query)
     if not addresses:
         where = f" on {' or '.join(hosts)}" if hosts else ""
-        raise NotFound(f"no version{where} has the words '{' '.join(words)}' together; search for one of them")
+        raise NotFound(f"no version{where} has {_as_asked(words)}")
     first = _first_by(snapshot, query, "time", Order.Asc)
     last, seen, gone = _last_seen(index, snapshot, query)
     pages = len(set(snapshot.numbers("resource", addresses)))
@@ -197,6 +197,12 @@ def phrase_history(index: WordIndex, phrase: str, *sites: str) -> PhraseHistory:
         " ".join(words), from_millis(snapshot.numbers("time", [first])[0]), snapshot.stored(first).url,
         from_millis(seen), snapshot.stored(last).url, gone, pages, snapshot.versions(addresses),
     )  # fmt: skip
+
+
+def _as_asked(words: tuple[str, ...]) -> str:
+    if len(words) == 1:
+        return f"the word '{words[0]}' in just this form; a search finds all forms of a word"
+    return f"the words '{' '.join(words)}' together; search for one of them"
 
 
 class FirstPlace(NamedTuple):

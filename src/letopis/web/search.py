@@ -147,9 +147,15 @@ HIT_COLUMNS = tuple(
 
 
 def _file(request: Request, context: Context, form: SearchForm) -> Response:
-    """The hits as a file, all that a search gives; the page of them for a format that is not known."""
-    found = search(context, bind(SearchQuery, {**form.values(), "limit": MAX_HITS}, context.moment()))
-    table = make_table(request, HIT_COLUMNS, list(found))
+    """The hits as a file, all that searches give; the page of them for a format that is not known."""
+    found: list[SearchRow] = []
+    while len(found) <= MAX_OFFSET:
+        asked = {**form.values(), "limit": MAX_HITS, "offset": len(found)}
+        rows = list(search(context, bind(SearchQuery, asked, context.moment())))
+        found += rows
+        if len(rows) < MAX_HITS:
+            break
+    table = make_table(request, HIT_COLUMNS, found)
     return table_download(table, "search") or RedirectResponse(form.link(), 303)
 
 
@@ -220,7 +226,8 @@ def _near(context: Context, query: SearchQuery) -> list[NearbyWord]:
 def _phrase(context: Context, query: SearchQuery) -> PhraseHistory | None:
     """When the words, taken as a phrase, first and last stood anywhere."""
     phrase = query.query.strip('"')
-    if not all(letter.isalnum() or letter in " -'’" for letter in phrase):
+    is_phrase = not any(word in ("OR", "AND") or word.startswith("-") for word in phrase.split())
+    if not (is_phrase and all(letter.isalnum() or letter in " -'’" for letter in phrase)):
         return None
     try:
         return when(context, PhraseQuery(phrase=phrase, sites=query.sites)).value

@@ -88,6 +88,8 @@ def test_a_phrase_is_followed_through_time(small: Archive) -> None:
     ):
         small.put(url, page(text), DATES[0] + number * day)
     index = WordIndex(small)
+    with pytest.raises(NotFound, match="has the word 'nowhere' in just this form; a search finds all forms"):
+        phrase_history(index, "nowhere")
     stood = phrase_history(index, "terms of service")
     assert (stood.first, stood.first_url) == (DATES[0] + day, first)
     assert (stood.last, stood.last_url, stood.gone) == (DATES[0] + 2 * day, second, None)
