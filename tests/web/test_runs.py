@@ -296,6 +296,24 @@ def test_a_file_that_is_dropped_becomes_a_run_that_takes_it_in(web: WebClient, a
     assert web.ask("POST", "/api/v1/runs/import", "x", **{**sent, "Cookie": user, "X_CSRF_Token": token}).status == 403
 
 
+@pytest.mark.parametrize(
+    ("wish", "page", "words"),
+    [("watches=true", "/watches", "two.example"), ("seeds=page", "/crawl", "2 pages never visited")],
+)
+def test_a_list_of_addresses_that_is_dropped_is_watched_or_crawled(
+    web: WebClient, archive: Archive, wish: str, page: str, words: str
+) -> None:
+    cookie, csrf = sign_in(web, "olga")
+    assert f'<option value="{wish}">' in web.get("/jobs", Cookie=cookie).text
+    sent = {"Content_Type": "application/octet-stream", "Cookie": cookie, "X_CSRF_Token": csrf}
+    listed = "http://one.example/\nhttp://two.example/\n"
+    assert web.ask("POST", f"/api/v1/runs/import?name=list.txt&{wish}", listed, **sent).status == 201
+    work_off(archive)
+    shown = web.get("/jobs/1", Cookie=cookie).text
+    assert f'class="button" href="{page}"' in shown
+    assert words in web.get(page, Cookie=cookie).text
+
+
 def test_what_cannot_be_taken_in_fails_with_its_reason_and_leaves_no_file(archive: Archive, tmp_path: Path) -> None:
     file = tmp_path / "upload"
     file.write_bytes(b"\x00\x01 no archive at all")

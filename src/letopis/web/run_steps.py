@@ -349,6 +349,12 @@ _PAGES_OF_STEPS = {
     "savedcheck": MoreLink("/saved", translatable("Saved searches")),
 }
 
+_PAGES_OF_LISTS = {
+    "watches": MoreLink("/watches", translatable("Watches")),
+    "queued": MoreLink("/crawl", translatable("Continuous crawl")),
+}
+"""Where what came of the addresses of a list is shown."""
+
 
 def _more(tag: str, given: Mapping[str, str]) -> MoreLink | None:
     """Where the pages show more of what a step is about."""
@@ -361,7 +367,8 @@ def _more(tag: str, given: Mapping[str, str]) -> MoreLink | None:
         return MoreLink(f"/search?q={quote(given['query'])}", translatable("Search for {what}"), given["query"])
     if given.get("url"):
         return MoreLink(f"/url/{url_in_path(given['url'])}", translatable("History of {what}"), given["url"])
-    return _PAGES_OF_STEPS.get(tag)
+    planned = next((name for name in _PAGES_OF_LISTS if int(given.get(name) or 0)), "")
+    return _PAGES_OF_LISTS.get(planned) or _PAGES_OF_STEPS.get(tag)
 
 
 def _table(request: Request, step: _Element, key: str) -> TableView | None:

@@ -78,7 +78,7 @@ function send(file, line) {
       return;
     }
     const request = new XMLHttpRequest();
-    request.open("POST", `${drop.dataset.drop}?name=${encodeURIComponent(file.name)}`);
+    request.open("POST", `${drop.dataset.drop}?name=${encodeURIComponent(file.name)}&${drop.elements.list.value}`);
     request.setRequestHeader("x-csrf-token", drop.elements.csrf.value);
     request.upload.addEventListener("progress", (event) => (bar.value = event.loaded));
     request.addEventListener("loadend", () => {
