@@ -314,7 +314,9 @@ def test_a_list_of_addresses_that_is_dropped_is_watched_or_crawled(
     assert words in web.get(page, Cookie=cookie).text
 
 
-def test_what_cannot_be_taken_in_fails_with_its_reason_and_leaves_no_file(archive: Archive, tmp_path: Path) -> None:
+def test_what_cannot_be_taken_in_fails_with_its_reason_and_leaves_no_file(
+    web: WebClient, archive: Archive, tmp_path: Path
+) -> None:
     file = tmp_path / "upload"
     file.write_bytes(b"\x00\x01 no archive at all")
     context = Context(archive, user="olga", rights=READ | WRITE | OWN)
@@ -323,6 +325,9 @@ def test_what_cannot_be_taken_in_fails_with_its_reason_and_leaves_no_file(archiv
     job = show_job(context, ShowQuery(id=1)).value  # type: ignore[union-attr]
     assert (job.state, bool(job.message)) == ("failed", True)
     assert [left for left in (archive.folder / "jobs").rglob("*") if left.is_file()] == []
+    shown = web.get("/jobs/1", Cookie=sign_in(web, "olga")[0]).text
+    actions = ("resume", "refresh", "delete")
+    assert [f'"/jobs/1/{action}"' in shown for action in actions] == [False, False, True], "there is no file any more"
 
 
 def test_the_archive_is_verified_as_a_run(web: WebClient, archive: Archive) -> None:

@@ -117,6 +117,12 @@ def called_run(name: str) -> str:
 _NUMBERED = translatable("Run {number}")
 
 
+def takes_sent_file(name: str) -> bool:
+    """Whether a run of this name takes in a file that was sent with it."""
+    found = _OWN_NAME.fullmatch(name)
+    return found is not None and found[1] == "import"
+
+
 def failure_words(job: Job) -> str:
     """Why a run failed, without what a page says otherwise: names of elements, and commands."""
     return _FOR_OTHERS.sub("", _STEP_BEFORE.sub("", job.message))
