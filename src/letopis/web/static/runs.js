@@ -52,8 +52,8 @@ if (places.size) {
       }
       place.querySelector("[data-run-step]").textContent = run.step;
       const bar = place.querySelector("progress");
-      if (run.progress === null) bar.removeAttribute("value");
-      else bar.value = run.progress;
+      if (run.progress === null) bar?.removeAttribute("value");
+      else if (bar) bar.value = run.progress;
       if (run.looks) {
         showLooks(run.looks, run.called);
         showOutcomes(run.outcomes, run.called);
