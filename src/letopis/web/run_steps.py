@@ -54,8 +54,10 @@ def step_words(job: Job) -> str:
     name, _, figures = job.step.partition(": ")
     number, _, step = name.rpartition(" ")
     step = translate(_STEP_NAMES.get(step, step))
-    called = f"{number} {step}" if number not in ("", "1/1") else step
-    said = _figures(figures, job)
+    alone, said = number in ("", "1/1"), _figures(figures, job)
+    if alone and _CRAWLED.fullmatch(figures):
+        return said
+    called = step if alone else f"{number} {step}"
     return f"{called}: {said}" if said else called
 
 
