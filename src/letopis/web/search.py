@@ -12,6 +12,7 @@ from fastapi.responses import RedirectResponse
 from starlette.datastructures import QueryParams
 
 from letopis.api.door import context_of
+from letopis.archive.activity import recent_versions
 from letopis.errors import BadUrl, NotFound, UsageError, shell_words
 from letopis.index.search_ranking import SearchRow
 from letopis.index.search_results import SearchFacet
@@ -163,6 +164,7 @@ def _shown(request: Request, form: SearchForm, status: int = 200, **values: Any)
     now = context_of(request).moment()
     bar = time_bar(request, chosen_moment(request, now, "" if form.since else form.at), (), now)
     shown = {"hits": None, "facets": {}, "near": [], "stood": None, "suggestion": "", "problem": "", **values}
+    shown["stored"] = bool(recent_versions(context_of(request).archive, 1))
     return render_page(request, "search.html", status, ask=form, bar=bar, formats=FORMATS, unknown=_address(form.q),
                        **{"behind": 0, **shown})  # fmt: skip
 
