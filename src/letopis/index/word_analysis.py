@@ -238,9 +238,9 @@ def _last_seen(index: WordIndex, snapshot: WordSnapshot, query: Any) -> tuple[An
     """The document that was seen last, when, and by when it was gone."""
     standing = snapshot.every(_both(query, Query.term_query(snapshot.schema, "state", STATE_NOW, "basic")))
     candidates = standing or [_first_by(snapshot, query, "until", Order.Desc)]
-    columns = [snapshot.numbers(name, candidates) for name in ("resource", "number", "newest")]
-    log = VersionLog(index.archive)
-    seen = [log.last_seen(page, number) or time for page, number, time in zip(*columns, strict=True)]
+    pages, *columns = (snapshot.numbers(name, candidates) for name in ("resource", "number", "newest"))
+    checks = VersionLog(index.archive).last_seen(pages)
+    seen = [checks.get((page, number), time) for page, number, time in zip(pages, *columns, strict=True)]
     best = max(range(len(candidates)), key=lambda place: (seen[place], -place))
     until = snapshot.numbers("until", [candidates[best]])[0]
     return candidates[best], seen[best], None if until == OPEN_END else from_millis(until)
