@@ -11,11 +11,14 @@ from typing import Any, NamedTuple
 
 
 class Figure(NamedTuple):
-    """What one run found: ours and the best peer in the unit of the row, and the ratio that the goal is about."""
+    """What one run found: ours and the best peer in the unit of the row, and the ratio that the goal is about.
+
+    A script that found no peer prints no ratio.
+    """
 
     ours: float
     peer: float | None
-    ratio: float
+    ratio: float | None
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,13 @@ class BenchmarkRow:
         """The goal holds."""
         return ratio >= self.goal if self.more else ratio <= self.goal
 
+    def figure(self, found: Any) -> Figure | None:
+        """Its figure in what the script printed; None where the script has no row for it without a peer."""
+        try:
+            return self.find(found)
+        except StopIteration:
+            return None
+
 
 VERSIONS = BenchmarkRun("store", ("--corpus", "{corpus}/open", "--no-growth"))
 NEWS = BenchmarkRun("store", ("--corpus", "{corpus}/open-news", "--no-growth"))
@@ -74,6 +84,7 @@ MONITOR = BenchmarkRun("monitor")
 DIFF = BenchmarkRun("diff", ("--corpus", "{corpus}"))
 IMPORT = BenchmarkRun("exchange", ("--pages", "2800", "--moments", "4", "--corpus", "{corpus}"))
 EXTRACT = BenchmarkRun("extract", ("--corpus", "{corpus}/open-pages"))
+STARTS = BenchmarkRun("starts", ("--corpus", "{corpus}/open-pages"))
 
 
 def _named(rows: Iterable[Mapping[str, Any]], key: str, beginning: str) -> Mapping[str, Any]:
@@ -242,6 +253,16 @@ def of_capture(way: str) -> Callable[[Any], Figure]:
     return find
 
 
+def of_starts(what: str) -> Callable[[Any], Figure]:
+    """Seconds of one start beside those of Python alone; the goal is about ours."""
+
+    def find(found: Mapping[str, Any]) -> Figure:
+        ours = found["cpu_s"][what]
+        return Figure(ours, found["cpu_s"]["bare Python"], ours)
+
+    return find
+
+
 ROWS = (
     BenchmarkRow("Q1", "packs of slowly changing pages", VERSIONS, "bytes", "xz -9e, solid", 0.88,
                  of_store("Q1 packs, xz -9e"), "store"),
@@ -313,10 +334,21 @@ ROWS = (
     BenchmarkRow("Q22", "index of words and links, small history", INDEX, "bytes", "the packs", 1.0, _index, "search"),
     BenchmarkRow("Q23", "full compaction", VERSIONS, "ms", "gzip -9", 8, of_store("Q23"), "store"),
     BenchmarkRow("Q23", "full compaction, news", NEWS, "ms", "gzip -9", 8, of_store("Q23"), "store"),
+    BenchmarkRow("Q24", "first search, letopis search", STARTS, "s", "bare Python", 0.2, of_starts("search"), "starts"),
+    BenchmarkRow("Q24", "first search, a word found nowhere", STARTS, "s", "bare Python", 0.2,
+                 of_starts("search, found nowhere"), "starts"),
+    BenchmarkRow("Q24", "first search of a server", STARTS, "s", "bare Python", 0.2,
+                 of_starts("server, first search"), "starts"),
+    BenchmarkRow("Q24", "first search of a server, a word found nowhere", STARTS, "s", "bare Python", 0.2,
+                 of_starts("server, first search, found nowhere"), "starts"),
     BenchmarkRow("Q25", "WARC import, worst of the files", IMPORT, "s", "bare libraries", 0.85, _import, "exchange",
                  more=True),
     BenchmarkRow("extraction", "a page read whole", EXTRACT, "us", "bare parse", 3.0,
                  of_costs("ours, full", "selectolax, parse alone", "rows"), "extract"),
+    BenchmarkRow("start", "letopis --help", STARTS, "s", "bare Python", 0.15, of_starts("--help"), "starts"),
+    BenchmarkRow("start", "letopis get of a kept page", STARTS, "s", "bare Python", 0.15, of_starts("get"), "starts"),
+    BenchmarkRow("start", "letopis check of an unchanged page", STARTS, "s", "bare Python", 0.15, of_starts("check"),
+                 "starts"),
     BenchmarkRow("memory", "letopis serve, idle", IDLE, "MiB", "", 80, lambda found: Figure(
         found["idle_mb"], None, found["idle_mb"]), "serve"),
     BenchmarkRow("R5", "a capture with a browser and its picture", CAPTURE, "s", "plain Chromium", 1.2,

@@ -289,6 +289,7 @@ class NearWordsQuery(Parameters):
     languages: tuple[str, ...] = _languages_parameter()
     at: datetime | None = parameter(_AT, default=None, ends_day=True)
     limit: int = parameter("Maximum number of words.", default=50, at_least=1, at_most=MAX_NEAR)
+    pages: int | None = parameter("Read so many pages that fit best; default: all.", default=None, at_least=1)
 
     def __post_init__(self) -> None:
         """A place that cannot be read is refused at once."""
@@ -311,7 +312,9 @@ def near(context: Context, asked: NearWordsQuery) -> Rows[NearbyWord]:
     """
     _require_sites(context, asked.sites)
     index = current_words(context)
-    rows = nearby_words(index, asked.word, asked.distance, asked.place(), asked.limit, context.steps_of("pages"))
+    rows = nearby_words(
+        index, asked.word, asked.distance, asked.place(), asked.limit, context.steps_of("pages"), asked.pages
+    )
     return Rows(rows, {"word": asked.word, "distance": asked.distance})
 
 

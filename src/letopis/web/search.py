@@ -42,7 +42,8 @@ router = APIRouter(route_class=PageRoute)
 
 SIZE = 20
 _FACETS = 8
-_NEAR = 10
+_NEAR, _NEAR_PAGES = 10, 40
+"""Words to narrow a question by, out of so many pages: those of all take as long as there are pages with the word."""
 _AT_ONCE = 200
 """Versions that are taken into the index while somebody waits for an answer."""
 _PATIENCE = 0.5
@@ -218,7 +219,9 @@ def _near(context: Context, query: SearchQuery) -> list[NearbyWord]:
     """Words that stand near a single word, to narrow the question by."""
     if not query.query.isalpha() or query.start is not None:
         return []
-    place = NearWordsQuery(word=query.query, sites=query.sites, languages=query.languages, at=query.at, limit=_NEAR)
+    place = NearWordsQuery(
+        word=query.query, sites=query.sites, languages=query.languages, at=query.at, limit=_NEAR, pages=_NEAR_PAGES
+    )
     try:
         return list(near(context, place))
     except (NotFound, UsageError):
