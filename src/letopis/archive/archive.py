@@ -1,7 +1,6 @@
 """The archive: contents and catalogue joined, and the only commit point of both.
 
-An archive begins once: packs without their catalogue are an archive that lost
-it, never a new one.
+Packs without a catalogue are an archive that lost its catalogue, never a new one.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ else:
 
 
 class NoCatalogue(Damaged):
-    """Packs are there and their catalogue is not."""
+    """There are packs but no catalogue."""
 
 
 def refuse_packs(backend: Backend, begun: Callable[[], bool] = lambda: False) -> None:
@@ -75,7 +74,7 @@ def refuse_packs(backend: Backend, begun: Callable[[], bool] = lambda: False) ->
     if any(size > HEADER_BYTES for size in backend.list().values()) and not begun():
         raise NoCatalogue(
             f"{backend.where} holds packs but their catalogue is gone; put its file back",
-            REPAIR._replace(lead="or build it anew from the packs with"),
+            REPAIR._replace(lead="or rebuild it from the packs with"),
         )
 
 
@@ -96,10 +95,9 @@ def _machine_millis() -> int:
 
 
 class Archive:
-    """Opens or creates an archive; usable from several threads and processes at once.
+    """Opens or creates an archive; can be used by several threads and processes at once.
 
-    Readers never wait. Writers take turns, one transaction each; what a
-    method returned from is durable.
+    Readers never wait. Writers take turns, one transaction each. When a method has returned, its changes are durable.
     """
 
     def __init__(

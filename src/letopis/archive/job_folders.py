@@ -1,8 +1,7 @@
-"""Files of jobs: those that one has written, those that were sent to be worked off, and how old ones are removed.
+"""Files of jobs: files that a job has written, files that were uploaded for it, and the removal of old ones.
 
-A file that somebody sends is complete and on disk before its job is queued: it
-waits under a name of its own in `incoming`, and moves into the folder of the
-job in the transaction that queues it.
+An uploaded file is complete and on disk before its job is queued: it waits under its own name in `incoming`, and
+moves into the folder of the job in the transaction that queues it.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def sent_file(folder: Path, name: str) -> Path:
 
 
 class IncomingFile:
-    """A file that somebody sent, and that no job knows yet."""
+    """An uploaded file that belongs to no job yet."""
 
     def __init__(self, archive: Archive, file: Path) -> None:
         self._archive = archive

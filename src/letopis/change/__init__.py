@@ -1,9 +1,7 @@
 """(old, new) -> what changed: digests, blocks, near-duplicates, differences and how they are shown.
 
-Pure functions over pages, texts and bytes; nothing here reads or writes
-anything, and no input makes any of it run without bound. Near duplicates
-stand apart in `letopis.change.duplicates`: they need numpy, which costs more
-start-up than a check takes.
+Pure functions of pages, texts and bytes; they read and write nothing, and take bounded time for any input. Near
+duplicates are in `letopis.change.duplicates`: they need numpy, whose import takes longer than a check.
 """
 
 from typing import TYPE_CHECKING

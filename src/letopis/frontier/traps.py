@@ -63,7 +63,7 @@ class TrapDetector:
             return "a path that repeats itself"
         if _has_session(path, query):
             return "a session in the address"
-        return "a calendar without end" if _far_date(path, query, year) else ""
+        return "an endless calendar" if _far_date(path, query, year) else ""
 
     def _thin_out(self) -> None:
         """All counts fall by the same until half of the patterns are gone; busy ones stay."""

@@ -109,7 +109,7 @@ class BlockChange(NamedTuple):
 SAME_TEXT = "same text"
 SAME_LINKS = "same links"
 """The reason of a verdict on versions that have links and no text."""
-TEXT_CUT = "the text is longer than what is kept; the rest was left out"
+TEXT_CUT = "the text is longer than the limit; the rest was omitted"
 """The warning of a page that was read in part: what it says behind that is known by its bytes alone."""
 """The reason of a verdict on versions whose bytes alone differ."""
 NOT_JUDGED = "not judged yet"

@@ -1,6 +1,6 @@
-"""Questions about URLs as one observer asks them: did it change since my last look, what changed, was it up.
+"""Questions about URLs for one observer: did it change since the last check, what changed, was it available.
 
-Blocking, over an event loop in a thread of its own.
+Blocking, with an event loop in a separate thread.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class BackgroundLoop:
 
 
 class Monitor:
-    """Answers "since *my* last look" for one observer over a shared archive.
+    """Answers "what is new since *my* last check" for one observer of a shared archive.
 
-    Blocking and safe to call from plain scripts, threads and notebooks. An
-    archive that was opened here is closed by `close`.
+    Blocking and safe to call from plain scripts, threads and notebooks. An archive that was opened here is closed by
+    `close`.
     """
 
     def __init__(self, archive: Archive | str | Path, uid: str = "default") -> None:

@@ -1,4 +1,4 @@
-"""When to come back: estimation of change rates, revisit policies, simulation. Pure."""
+"""When to revisit pages: estimation of change rates, revisit policies, simulation. Pure."""
 
 from typing import TYPE_CHECKING
 

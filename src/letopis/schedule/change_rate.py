@@ -1,14 +1,12 @@
-"""How often does a page change? Estimates from visits that only say changed or not.
+"""How often does a page change? Estimates from visits that only report whether it changed.
 
-A page's change rate d is believed to follow a Gamma distribution with a
-shape and a scale (mean shape / scale), so two numbers hold all that its
-visits taught. Seeing no change for a time t multiplies the belief by
-e^(-dt), which a Gamma absorbs exactly. Seeing that it changed multiplies it
-by 1 - e^(-dt); the result is replaced by the Gamma of equal mean and
-variance. The mean of the belief is the smoothed estimate.
+The change rate d of a page has a Gamma belief with a shape and a scale (mean shape / scale), so two numbers contain
+everything that its visits taught. A visit without a change for a time t multiplies the belief by e^(-dt), which a
+Gamma distribution absorbs exactly. A visit with a change multiplies it by 1 - e^(-dt); the result is replaced by the
+Gamma distribution of equal mean and variance. The mean of the belief is the smoothed estimate.
 
-Also here: whether a host's Last-Modified (or a sitemap's lastmod) is to be
-believed, learned from what is seen.
+Also here: whether the Last-Modified of a host (or the lastmod of a sitemap) can be trusted, learned from
+observations.
 """
 
 from __future__ import annotations
