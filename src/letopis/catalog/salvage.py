@@ -122,7 +122,7 @@ def _copy_tables(copy: Path, draft: Path) -> Iterator[str]:
             source.execute("PRAGMA cell_size_check = ON")
             listed = source.execute("SELECT name, sql, type FROM sqlite_master ORDER BY type DESC").fetchall()
         except sqlite3.DatabaseError as error:
-            yield f"nothing of the old catalogue but what the packs tell ({error})"
+            yield f"nothing of the old catalogue except what the packs contain ({error})"
             return
         for name, sql, kind in listed:
             if kind == "index" and sql:

@@ -63,9 +63,9 @@ _XZ_MEMORY = 160 << 20
 def checked_output(out: bytes, complete: bool, max_bytes: int, name: str) -> bytes:
     """The output of a bounded decoder, when it came to its end within the bound."""
     if len(out) > max_bytes:
-        raise Damaged(f"{name} data decodes to more than {max_bytes} bytes; raise the bound if that can be right")
+        raise Damaged(f"{name} data decodes to more than {max_bytes} bytes; raise the limit if that is correct")
     if not complete:
-        raise Damaged(f"{name} data is cut off or has something behind its end; restore it from a copy")
+        raise Damaged(f"{name} data is truncated or has extra bytes at its end; restore it from a copy")
     return out
 
 

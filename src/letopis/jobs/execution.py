@@ -1,6 +1,6 @@
-"""A worker process: its limits, its order, and the jobs of one package run one after the other.
+"""A worker process: its limits, its order, and the jobs of one package run one after another.
 
-Killed at any moment, a worker leaves a job that somebody else says has failed.
+If a worker is killed, another process marks its job as failed.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from letopis.model import to_millis
 
 _SPARE_SECONDS = 30
 _PUT_BACK = {
-    StopReason.STOPPED: "stopped with its worker; it waits again: a crawl goes on where it was, others begin anew",
-    StopReason.PAUSED: "paused; when it is resumed, a crawl goes on where it was, others begin anew",
+    StopReason.STOPPED: "stopped with its worker; it is queued again: a crawl continues, others start again",
+    StopReason.PAUSED: "paused; when it is resumed, a crawl continues, others start again",
 }
 """Reasons for which a job is not over, and what its log says."""
 
@@ -100,9 +100,9 @@ class WorkOrder:
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """What the steps of one job may use: the archive, who asked for it, and how to report progress.
+    """What the steps of one job may use: the archive, the requester, and the progress.
 
-    `output` is a folder for files, None when none may be written.
+    `output` is a folder for files, None if none may be written.
     """
 
     archive: Archive
@@ -123,14 +123,14 @@ class JobContext:
 
 @dataclass(frozen=True, slots=True)
 class JobLanguage:
-    """How a job file is read, and how it is worked off; `run` raises when it was told to stop."""
+    """How a job file is read and run; `run` raises if it is told to stop."""
 
     parse: Callable[[bytes], JobQuery]
     run: Callable[[JobQuery, JobContext], bytes]
 
 
 class Worker:
-    """Works for one package at a time, as whoever started it has named it."""
+    """Works for one package at a time, as its supervisor specified."""
 
     def __init__(
         self,

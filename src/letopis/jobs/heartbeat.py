@@ -26,7 +26,7 @@ _LONE_SHARE = 0.8
 
 
 class JobProgress(Protocol):
-    """Handed to the steps of a job: they report how far they are, and ask whether to go on."""
+    """Passed to the steps of a job: they report their progress, and ask whether to continue."""
 
     def step(self, number: int, of: int, what: str) -> None:
         """A step begins, the first one being 1."""
@@ -42,7 +42,7 @@ class JobProgress(Protocol):
 
 
 class StopReason(StrEnum):
-    """Why a job has to stop before its end."""
+    """Why a job must stop early."""
 
     CANCELLED = "cancelled"
     PAUSED = "paused"
@@ -52,8 +52,8 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobTiming:
-    """Seconds: a worker without a sign of life for `lease` counts as dead; a job may run for `run_time`, and has
-    `grace` to stop when it is told to.
+    """Seconds: a worker without a heartbeat for `lease` counts as dead; a job may run for `run_time`, and has `grace`
+    to stop when it is told to.
     """
 
     lease: float
@@ -74,7 +74,7 @@ def kill_process_group() -> None:
 
 
 class Heartbeat:
-    """The progress of a job, with a thread of its own that lasts as long as its with block."""
+    """The progress of a job, with its own thread for the duration of the with block."""
 
     def __init__(
         self,

@@ -31,12 +31,12 @@ def account_name(help: str) -> Any:
 
 
 class AccountsQuery(Parameters):
-    """All that whoever asks may see."""
+    """All accounts that the requester may see."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserRow:
-    """A user, as others may see it."""
+    """A user, as shown to others."""
 
     name: str
     role: str
@@ -91,14 +91,14 @@ def list_users(context: Context, asked: AccountsQuery) -> Rows[UserRow]:
 
 
 class RemoveUserCommand(Parameters):
-    """Whom to remove."""
+    """Which user to remove."""
 
     name: str = account_name(_USER)
 
 
 @dataclass(frozen=True, slots=True)
 class RemovedUser:
-    """Who was removed."""
+    """The user that was removed."""
 
     name: str
     removed: bool = True
@@ -116,7 +116,7 @@ def remove_user(context: Context, asked: RemoveUserCommand) -> Value[RemovedUser
 
 
 class SetPasswordCommand(Parameters):
-    """Whose password, and which."""
+    """Whose password to change, and the new password."""
 
     name: str = account_name(_USER)
     password: str = parameter("The new password, at least 8 characters.", longest=_LONGEST_PASSWORD, secret=True)
@@ -162,7 +162,7 @@ def _require_password(context: Context, accounts: Accounts, name: str, password:
 
 
 class SetRoleCommand(Parameters):
-    """Who gets which role."""
+    """Which user gets which role."""
 
     name: str = account_name(_USER)
     role: Role = parameter("guest, user or owner.", argument=True)
@@ -181,7 +181,7 @@ def set_role(context: Context, asked: SetRoleCommand) -> Value[UserRow]:
 
 
 class SetGroupCommand(Parameters):
-    """Who belongs to which group."""
+    """Which user belongs to which group."""
 
     name: str = account_name(_USER)
     group: str | None = parameter(
@@ -218,7 +218,7 @@ class CreateTokenCommand(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A token, shown this once; without a user it acts for whoever runs the archive."""
+    """A token, shown only this once; without a user it acts for the person who runs the archive."""
 
     name: str
     user: str | None
@@ -251,7 +251,7 @@ def create_token(context: Context, asked: CreateTokenCommand) -> Value[NewToken]
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """A token without its secret; `last_used` is written down once a minute at most."""
+    """A token without its secret; `last_used` is updated at most once a minute."""
 
     name: str
     user: str | None
@@ -279,14 +279,14 @@ def _moment(time: int | None) -> Any:
 
 
 class RevokeTokenCommand(Parameters):
-    """Which token ends."""
+    """Which token to revoke."""
 
     name: str = account_name("Which token.")
 
 
 @dataclass(frozen=True, slots=True)
 class RevokedToken:
-    """Which token ended."""
+    """The token that was revoked."""
 
     name: str
     revoked: bool = True
@@ -308,7 +308,7 @@ def revoke_token(context: Context, asked: RevokeTokenCommand) -> Value[RevokedTo
 
 
 class AuditQuery(Parameters):
-    """How much of the log."""
+    """How many rows of the log."""
 
     limit: int = parameter("Maximum number of rows.", default=100, at_least=1, at_most=1000)
 

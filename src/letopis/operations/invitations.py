@@ -1,4 +1,4 @@
-"""Invitations: an owner hands out a link, and whoever opens it makes an account of their own with it."""
+"""Invitations: an owner creates a link, with which one person creates their own account."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DAY = 86_400
 
 
 class InviteCommand(Parameters):
-    """What the account will be allowed to do, and how long the link holds."""
+    """The role of the account, and how long the link is valid."""
 
     role: Role = parameter("Role of the account: guests read, users also check and run jobs, owners do everything.",
                            default="user")  # fmt: skip
@@ -32,7 +32,7 @@ class InviteCommand(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class InvitationRow:
-    """An invitation that nobody has used yet, without its text."""
+    """An unused invitation, without its text."""
 
     id: int
     role: str
@@ -44,7 +44,7 @@ class InvitationRow:
 
 @dataclass(frozen=True, slots=True)
 class NewInvitation(InvitationRow):
-    """An invitation with its text, shown this once: `path` is where it leads at the address of the web interface."""
+    """An invitation with its text, shown only this once: `path` is its path in the web interface."""
 
     token: str
     path: str
@@ -57,7 +57,7 @@ def _row(one: Invitation) -> InvitationRow:
 @operation(
     "invite_user", right=OWN, verb="users invite", route=("POST", "/invitations"), status=201, audited="user invited",
     subject=lambda asked: asked.role,
-    sentence=lambda made: f"{made.path}\nWhoever opens this path of the web interface makes an account ({made.role}).",
+    sentence=lambda made: f"{made.path}\nOpening this path of the web interface creates an account ({made.role}).",
     examples=("letopis users invite", "letopis users invite --role guest --for 1d"),
 )  # fmt: skip
 def invite_user(context: Context, asked: InviteCommand) -> Value[NewInvitation]:
@@ -82,14 +82,14 @@ def list_invitations(context: Context, asked: AccountsQuery) -> Rows[InvitationR
 
 
 class RevokeInvitationCommand(Parameters):
-    """Which invitation ends."""
+    """Which invitation to revoke."""
 
     id: int = parameter("Number of the invitation.", argument=True, at_least=1, at_most=2**63 - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class RevokedInvitation:
-    """Which invitation ended."""
+    """The invitation that was revoked."""
 
     id: int
     revoked: bool = True

@@ -1,4 +1,4 @@
-"""Tags of watches, and the defaults that they give."""
+"""Tags of watches, and their defaults."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from letopis.operations.watch_options import LONGEST_TAG, WatchFilter, may_chang
 
 
 class NoParameters(Parameters):
-    """Nothing is asked for but all."""
+    """No parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchTag:
-    """A tag, how many watches have it, and the defaults that it gives them; null or empty where it gives none.
+    """A tag, how many watches have it, and its defaults; null or empty if it has none.
 
-    Targets and steps are null for whoever may not change them. Watches without a tag stand under the empty name.
+    Targets and steps are null for those who may not change them. Watches without a tag are listed under the empty name.
     """
 
     tag: str
@@ -61,7 +61,7 @@ def _tag(context: Context, name: str, watches: int, spec: WatchSpec) -> WatchTag
 
 
 class ForgetTag(Parameters):
-    """Whose defaults."""
+    """Which tag loses its defaults."""
 
     tag: str = parameter("The tag.", argument=True, longest=LONGEST_TAG)
 
@@ -77,7 +77,7 @@ class ForgottenTag:
 @operation(
     "watch_forget_tag", right=WRITE, verb="watch forget-tag", route=("DELETE", "/watches/tags"),
     audited="watch tag forgotten", creates=False, errors=(403, 404), examples=("letopis watch forget-tag news",),
-    sentence=lambda row: f"the tag '{row.tag}' gives no defaults any more",
+    sentence=lambda row: f"the tag '{row.tag}' has no defaults any more",
 )  # fmt: skip
 def watch_forget_tag(context: Context, asked: ForgetTag) -> Value[ForgottenTag]:
     """Drop the defaults of a tag; its watches stay and fall back to the settings. For who gave them, and for owners."""

@@ -1,13 +1,10 @@
-"""The optimal policy: visits go where they are worth most, and no more of them than the budget.
+"""The optimal policy: visits go where they are worth most, within the budget.
 
-Each page is due when a visit to it is worth the present price. That is the
-solution of the allotment under a budget without ever solving it for all pages
-at once: the price is kept right by `Pace`, page by page. A higher price means
-fewer visits. The price follows two errors: the planned rate (the sum of
-1 / interval over all pages) against the budget, which is early and smooth, and
-the visits really made against those allowed so far, which leaves no lasting
-error. It needs no look at all pages, so each agent can keep its own for its
-share of the budget.
+Each page is due when a visit to it is worth the current price. This solves the allocation under a budget without ever
+solving it for all pages at once: `Pace` adjusts the price page by page. A higher price means fewer visits. The price
+follows two errors: the planned rate (the sum of 1 / interval over all pages) against the budget, which is early and
+smooth, and the actual visits against those allowed so far, which leaves no permanent error. It never examines all
+pages, so each agent can have its own price for its share of the budget.
 """
 
 from __future__ import annotations
@@ -104,7 +101,7 @@ class Pace:
     def restore(self, data: bytes) -> None:
         """Take over what `to_bytes` gave."""
         if len(data) != _FORMAT.size:
-            raise Damaged("the learned pace of the schedule cannot be read; delete it and it is learned anew")
+            raise Damaged("the learned pace of the schedule cannot be read; delete it and it is learned again")
         self._log_price, self._planned, self._debt, self._clock, self.pages = _FORMAT.unpack(data)
 
 
@@ -114,7 +111,7 @@ _MAGIC = b"LSO1"
 
 
 class OptimalPolicy:
-    """Highest freshness (or captured changes, or least age) under a budget. One per agent."""
+    """Maximises freshness (or captured changes), or minimises age, under a budget. One per agent."""
 
     name = "optimal"
 
@@ -149,7 +146,7 @@ class OptimalPolicy:
 
     def _recall(self, memory: bytes) -> None:
         if memory[:4] != _MAGIC:
-            raise Damaged("what the schedule learned cannot be read; delete it and it is learned anew")
+            raise Damaged("what the schedule learned cannot be read; delete it and it is learned again")
         end = 6 + int.from_bytes(memory[4:6], "little")
         self.pace.restore(memory[6:end])
         self.rhythm = ChangeRhythm.from_bytes(memory[end:])

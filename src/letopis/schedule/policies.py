@@ -1,9 +1,8 @@
-"""Revisit policies: from what a visit found to the time of the next one, with its reason.
+"""Revisit policies: from the result of a visit to the time of the next one, with the reason.
 
-All share one small interface and one state of 42 bytes a page, so a page can
-change its policy at any time. They are pure: time comes in with the look, and
-what the optimal policy learns over all pages is two values that the caller
-keeps.
+All share one small interface and one state of 42 bytes per page, so a page can change its policy at any time. They
+are pure: the time is passed in with the result, and what the optimal policy learns over all pages is two values that
+the caller stores.
 """
 
 from __future__ import annotations
@@ -25,14 +24,12 @@ _MAX_COUNT = 0xFFFF
 
 
 class VisitState(NamedTuple):
-    """The visits of one page, summed up. Times and durations are seconds.
+    """A summary of the visits of one page. Times and durations are seconds.
 
-    `last_change` is when a change was last detected (the first visit counts
-    as one), `window` the time before it in which the change happened.
-    `shape` and `scale` are the Gamma belief about the page's change rate:
-    its mean is shape / scale changes a second. `quiet` and `busy` sum up the
-    times between visits: of those that found nothing new, and of those that
-    found a change.
+    `last_change` is when a change was last detected (the first visit counts as one), `window` the time before it in
+    which the change happened. `shape` and `scale` are the Gamma belief about the change rate of the page, with a mean
+    of shape / scale changes per second. `quiet` and `busy` are sums of the times between visits: of those that found
+    nothing new, and of those that found a change.
     """
 
     visits: int = 0
@@ -118,7 +115,7 @@ _REASONS = {
     "pays": "about one change in {gap}, at the present price ({price}) a visit pays {unbounded}",
     "rhythm": "about one change in {gap} and pages here keep a rhythm, a visit pays {unbounded} (price {price})",
     "explored": "about one change in {gap}, a visit pays {unbounded} (price {price}), but none waits longer than this",
-    "bounded": "about one change in {gap}, a visit pays {unbounded} (price {price}), brought within the set bounds",
+    "bounded": "about one change in {gap}, a visit pays {unbounded} (price {price}), limited to the configured range",
 }
 
 
@@ -137,14 +134,14 @@ _LONGEST_DOUBLING = 20
 
 
 class VisitResult(NamedTuple):
-    """One finished visit; `changed` is None when it failed."""
+    """One finished visit; `changed` is None if it failed."""
 
     now: float
     changed: bool | None
 
 
 class RevisitDecision(NamedTuple):
-    """What follows from a look: the new state, when the next visit is due, and why."""
+    """What follows from a visit: the new state, when the next visit is due, and why."""
 
     state: VisitState
     due: float
@@ -152,7 +149,7 @@ class RevisitDecision(NamedTuple):
 
 
 class RevisitPolicy(Protocol):
-    """Decides about the next visit."""
+    """Decides when a page is visited next."""
 
     @property
     def name(self) -> str:

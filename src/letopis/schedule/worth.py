@@ -237,7 +237,7 @@ class ChangeRhythm:
     def from_bytes(cls, data: bytes) -> ChangeRhythm:
         """The inverse of `to_bytes`."""
         if len(data) != _FORMAT.size:
-            raise Damaged("the learned rhythm of the schedule cannot be read; delete it and it is learned anew")
+            raise Damaged("the learned rhythm of the schedule cannot be read; delete it and it is learned again")
         rhythm = cls()
         rhythm._seen, *numbers, rhythm.stretch = _FORMAT.unpack(data)
         rhythm._hits, rhythm._spent = list(numbers[:_COUNT]), list(numbers[_COUNT:])
