@@ -12,9 +12,9 @@ from collections.abc import Mapping
 
 from letopis import __version__
 from letopis.errors import UsageError
-from letopis.exchange.file_readers import MOST_HEAD, MOST_READ
 from letopis.exchange.page_export import PagePart
 from letopis.exchange.saved_pages import is_singlefile
+from letopis.exchange.sources import MOST_HEAD, MOST_READ
 from letopis.exchange.static_copy import HEAD, FileRewriter
 from letopis.extract import decode
 from letopis.extract.charsets import in_page_charset

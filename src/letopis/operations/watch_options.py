@@ -1,4 +1,4 @@
-"""What may be said of a watch, whatever command says it: times, filters, alerts and targets, as a specification."""
+"""Tags of watches with their defaults, and what may be said of a watch, whatever command says it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from letopis.archive import OWN
+from letopis.archive import OWN, READ, WRITE
 from letopis.errors import Refused, UsageError
 from letopis.fetch.page_steps import MOST_STEPS, STEP_HELP
 from letopis.monitor.watch import (
@@ -19,7 +19,10 @@ from letopis.monitor.watch import (
     WatchSpec,
     parse_alert_rules,
 )
+from letopis.monitor.watch_list import WatchList
+from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
+from letopis.operations.operation import operation
 from letopis.operations.parameters import CLI_ONLY, NOT_CLI, Parameters, parameter
 
 _MOST_ENTRIES = 20
@@ -196,3 +199,75 @@ def _pair(one: Mapping[str, Any], where: str, *names: str) -> tuple[str, str]:
     if not 0 < len(second) <= _LONGEST_TEXT:
         raise UsageError(f"'{names[1]}' in {where} must have 1 to {_LONGEST_TEXT} characters")
     return first, second
+
+
+class NoParameters(Parameters):
+    """Nothing is asked for but all."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchTag:
+    """A tag, how many watches have it, and the defaults that it gives them; null or empty where it gives none.
+
+    Watches without a tag stand under the empty name.
+    """
+
+    tag: str
+    watches: int
+    every: float | None
+    cron: str
+    jitter: float | None
+    filters: tuple[WatchFilter, ...]
+    notify: tuple[str, ...] | None
+    targets: int
+    when: str
+    conditions: tuple[AlertCondition, ...]
+    browser: bool | None
+    requisites: bool | None
+    step: tuple[str, ...]
+
+
+@operation(
+    "watch_tags", right=READ, verb="watch tags", route=("GET", "/watches/tags"), listed="tags",
+    columns=("tag", "watches", "every", "cron", "when", "targets"), examples=("letopis watch tags",),
+)  # fmt: skip
+def watch_tags(context: Context, asked: NoParameters) -> Rows[WatchTag]:
+    """List the tags of watches with the defaults that they give."""
+    watches = WatchList(context.archive)
+    counts, defaults = watches.tag_counts(), watches.tag_defaults()
+    names = sorted({*counts, *defaults})
+    return Rows([_tag(context, name, counts.get(name, 0), defaults.get(name, WatchSpec())) for name in names])
+
+
+def _tag(context: Context, name: str, watches: int, spec: WatchSpec) -> WatchTag:
+    filters, targets = tuple(WatchFilter(*one) for one in spec.filters), spec.notify if context.may(OWN) else None
+    return WatchTag(
+        name, watches, spec.every, spec.cron, spec.jitter, filters, targets, len(spec.notify),
+        ",".join(map(str, spec.when)), spec.conditions, spec.browser, spec.requisites, spec.steps,
+    )  # fmt: skip
+
+
+class ForgetTag(Parameters):
+    """Whose defaults."""
+
+    tag: str = parameter("The tag.", argument=True, longest=LONGEST_TAG)
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenTag:
+    """A tag without defaults, and how many watches have it."""
+
+    tag: str
+    watches: int
+
+
+@operation(
+    "watch_forget_tag", right=WRITE, verb="watch forget-tag", route=("DELETE", "/watches/tags"),
+    audited="watch tag forgotten", creates=False, errors=(404,), examples=("letopis watch forget-tag news",),
+    sentence=lambda row: f"the tag '{row.tag}' gives no defaults any more",
+)  # fmt: skip
+def watch_forget_tag(context: Context, asked: ForgetTag) -> Value[ForgottenTag]:
+    """Drop the defaults of a tag; its watches stay and fall back to the settings."""
+    watches = WatchList(context.archive)
+    watches.forget_tag(asked.tag)
+    return Value(ForgottenTag(asked.tag, watches.tag_counts().get(asked.tag, 0)))

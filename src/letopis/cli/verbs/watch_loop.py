@@ -103,5 +103,5 @@ def _stop_at_signals(*stops: Callable[[], None]) -> None:
 
 
 _ABOUT = "Standing checks: check pages at their times and alert when something happens."
-watch_verb = words_of("watch", "watches alerts watch_tags", _ABOUT)
+watch_verb = words_of("watch", "watches alerts watch_options", _ABOUT)
 watch_verb.add_command(run_verb)
