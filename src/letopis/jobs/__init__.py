@@ -5,7 +5,6 @@ that they are made of.
 """
 
 from letopis.archive.jobs import JobQuery, Requester
-from letopis.jobs.execution import JobContext
-from letopis.jobs.heartbeat import JobProgress
+from letopis.jobs.execution import JobContext, JobProgress
 
 __all__ = ["JobContext", "JobProgress", "JobQuery", "Requester"]

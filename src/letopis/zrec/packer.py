@@ -18,11 +18,10 @@ from letopis.zrec import chunk_index as indexes
 from letopis.zrec import chunks as dictionaries
 from letopis.zrec import header as heads
 from letopis.zrec.chunk_index import ChunkPairs, common_subsequence, cut_groups
-from letopis.zrec.chunks import ChunkCoder, set_digests_aside
+from letopis.zrec.chunks import BLANK_LINE, ChunkCoder, checked_separator, join, namer, set_digests_aside, split
 from letopis.zrec.header import MAX_CHUNKS, chunk_hash, group_hash, name_hash
 from letopis.zrec.published_file import ZrecRelease, write_release
 from letopis.zrec.reader import ZrecReader
-from letopis.zrec.records import BLANK_LINE, checked_separator, join, namer, split
 
 GROUP_SIZES = {"1": 1, "2-4": 4}
 _SAMPLE = 100

@@ -18,9 +18,8 @@ from letopis.zrec import chunk_index as indexes
 from letopis.zrec import header as heads
 from letopis.zrec import published_file
 from letopis.zrec.chunk_index import IndexJournal, align_chunks
-from letopis.zrec.chunks import ChunkCoder, decompress_dictionary
+from letopis.zrec.chunks import ChunkCoder, Namer, decompress_dictionary, namer, split_chunk
 from letopis.zrec.header import MiB, chunk_hash, group_hash
-from letopis.zrec.records import Namer, namer, split_chunk
 
 _CACHED = 256
 
