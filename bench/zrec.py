@@ -30,9 +30,8 @@ from typing import Any
 import numpy as np
 
 from letopis.zrec import NoRanges, Traffic, ZrecReader, pack, sync
-from letopis.zrec.chunk_index import ChunkIndex, group_borders
+from letopis.zrec.chunk_index import ChunkIndex, align_chunks, group_borders
 from letopis.zrec.chunks import ChunkCoder
-from letopis.zrec.index_journal import align_chunks
 from letopis.zstandard import zstd
 
 LEVEL = 19

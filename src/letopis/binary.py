@@ -288,6 +288,18 @@ def exclusive_lock(lock: Path, what: str) -> Iterator[None]:
 
 
 @contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """A folder, made where it is not there, in which one process writes at a time; others wait for their turn."""
+    try:
+        make_private_folder(folder)
+        with (folder / "lock").open("ab") as opened:
+            fcntl.flock(opened, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        raise NotReady(f"cannot write to {folder}: {error.strerror}; check its permissions") from None
+
+
+@contextmanager
 def atomic_file(target: Path) -> Iterator[BinaryIO]:
     """A file that gets its name when it is complete and durable; whatever stops the work leaves the old one.
 

@@ -10,7 +10,7 @@ import pytest
 
 from letopis.archive import Archive
 from letopis.archive.accounts import SecondFactors, accounts_of, code_at, second_factors_of
-from letopis.catalog.two_factor import RECOVERY_CODES, STEP, TRIES, TRY_WINDOW, authenticator_uri, step_of
+from letopis.catalog.sessions import RECOVERY_CODES, STEP, TRIES, TRY_WINDOW, authenticator_uri, step_of
 from letopis.errors import QuotaUsedUp, UsageError
 
 NOW = 1_700_000_010

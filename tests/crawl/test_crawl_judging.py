@@ -24,7 +24,7 @@ from letopis.look.politeness import FetchResult
 from letopis.look.visitor import LookOptions, Visitor
 from letopis.model import Failure, FailureKind, Outcome, Request, Response, from_millis
 from letopis.model import Limits as Bounds
-from letopis.schedule.optimal import make_policy
+from letopis.schedule.policies import make_policy
 
 NOW = 1_700_000_000_000
 

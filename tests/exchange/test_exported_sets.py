@@ -17,9 +17,9 @@ from letopis.archive import Archive
 from letopis.exchange.crawl_warcs import recording_to_warc
 from letopis.exchange.imports import import_sources
 from letopis.exchange.selection import ExportSelection
-from letopis.exchange.set_records import page_id
 from letopis.exchange.wacz_export import export_wacz
 from letopis.exchange.warc_export import export_warc
+from letopis.exchange.warc_records import page_id
 from letopis.model import Observation, Outcome, Response, WholePage, rfc3339
 
 PAGE, STYLE = "http://example.org/", "http://example.org/style.css"

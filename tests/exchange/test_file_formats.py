@@ -21,7 +21,7 @@ from letopis.archive.accounts import accounts_of
 from letopis.cli.main import main
 from letopis.config import ServeSettings, Settings
 from letopis.errors import UsageError
-from letopis.exchange import file_readers
+from letopis.exchange import sources
 from letopis.exchange.address_lists import LIST_READERS
 from letopis.exchange.imports import import_sources, source_kind, watches_of_source
 from letopis.exchange.saved_pages import PAGE_READERS
@@ -304,10 +304,10 @@ def test_a_broken_file_is_an_error_that_says_what_to_do(
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_readers, "MOST_READ", 1000)
+    monkeypatch.setattr(sources, "MOST_READ", 1000)
     (tmp_path / "bomb.har").write_bytes(gzip.compress(b'{"log": {"entries": [' + b" " * 5000))
     with pytest.raises(UsageError, match="larger than"):
-        file_readers.read_whole(tmp_path / "bomb.har", 1000)
+        sources.read_whole(tmp_path / "bomb.har", 1000)
 
 
 _PARTS = b"Date: Fri, 1 Mar 2024 12:00:00 GMT\nContent-Type: multipart/related; %sboundary=x\n\n"

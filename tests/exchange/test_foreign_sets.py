@@ -17,9 +17,9 @@ from letopis.archive import Archive
 from letopis.exchange import page_looks
 from letopis.exchange.imports import import_sources
 from letopis.exchange.selection import ExportSelection
-from letopis.exchange.set_records import set_records
 from letopis.exchange.sources import ImportReport
 from letopis.exchange.warc_export import export_warc
+from letopis.exchange.warc_records import set_records
 
 PAGE, STYLE, SHARED = "http://a.test/", "http://a.test/a.css", "http://a.test/shared.js"
 PNG, JPEG = b"\x89PNG picture", b"\xff\xd8\xff thumbnail"

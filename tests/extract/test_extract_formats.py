@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.extract import Source, content_types, format_for, formats, read_in_own_process, read_page, sniff, xml
+from letopis.extract import Source, content_types, extraction, format_for, read_in_own_process, read_page, sniff, xml
 from letopis.extract.feeds import sitemap_entries
 from letopis.model import BlockKind, LinkType
 
@@ -467,7 +467,7 @@ def installed(monkeypatch, tmp_path):
     """Installs a package with a format: in a folder, told by a folder of the name `about`, or zipped."""
 
     def forget():
-        formats._installed_formats.cache_clear()
+        extraction._installed_formats.cache_clear()
         format_for.cache_clear()
 
     def install(module, about="{}-1.dist-info", fault="", packed=False):
@@ -530,7 +530,7 @@ def test_finders_of_packages_that_lie_in_no_folder_are_asked(installed, monkeypa
 
     installed("lines_kept", about="{}-1.nothing")
     assert "application/x-lines" not in content_types()
-    formats._installed_formats.cache_clear()
+    extraction._installed_formats.cache_clear()
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder])
     assert "application/x-lines" in content_types()
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from patience import until
 
-from letopis.fetch.devtools import Devtools, DevtoolsError, DevtoolsSession, MessageReader
+from letopis.fetch.chromium import Devtools, DevtoolsError, DevtoolsSession, MessageReader
 
 PROGRAM = shutil.which("chromium-headless-shell") or shutil.which("chromium") or ""
 COMMAND = [PROGRAM, "--headless", "--disable-gpu", "--no-startup-window"]
@@ -180,7 +180,7 @@ class TestInChromium:
     @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGINT"])
     def test_whoever_started_it_may_be_killed_and_nothing_is_left(self, tmp_path: Path, name: str) -> None:
         program = (
-            "import asyncio, json, sys; from letopis.fetch.devtools import Devtools\n"
+            "import asyncio, json, sys; from letopis.fetch.chromium import Devtools\n"
             "async def main():\n"
             "    devtools = await Devtools.start(json.loads(sys.argv[1]))\n"
             "    print(devtools.folder, flush=True)\n"

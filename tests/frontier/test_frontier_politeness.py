@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.config.settings import CrawlSettings
-from letopis.frontier.workbench import NewUrlShare
+from letopis.frontier.queue import NewUrlShare
 from letopis.look.politeness import Bandwidth, FetchResult, Politeness, failures_in_a_row, host_pause, politeness_of
 
 

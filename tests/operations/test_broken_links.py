@@ -20,7 +20,7 @@ from letopis.catalog.accounts import Accounts
 from letopis.cli.main import main
 from letopis.config import FetchSettings, Settings
 from letopis.errors import Refused
-from letopis.extract.link_places import leads_somewhere, link_places, place_names
+from letopis.index.page_places import leads_somewhere, link_places, place_names
 from letopis.jobs.supervisor import Supervisor
 from letopis.operations import Context
 from letopis.operations.links import BrokenLinksQuery, broken

@@ -19,7 +19,7 @@ from served_archive import at
 
 from letopis.archive import OWN, READ, WRITE, Archive
 from letopis.archive.accounts import projects_of
-from letopis.cli.output import ProgressLine
+from letopis.cli.context import ProgressLine
 from letopis.config import Settings, load_settings
 from letopis.operations import Context, Document, LocalContext, bind
 from letopis.operations.exchange import PART_KINDS
@@ -204,7 +204,7 @@ def shown_on(terminal: io.StringIO, monkeypatch: pytest.MonkeyPatch, done: int, 
     """What a line of progress writes a second after it began."""
     seconds = iter((0.0, 1.0))
     monkeypatch.setattr("sys.stderr", terminal)
-    monkeypatch.setattr("letopis.cli.output.time", SimpleNamespace(monotonic=partial(next, seconds)))
+    monkeypatch.setattr("letopis.cli.context.time", SimpleNamespace(monotonic=partial(next, seconds)))
     with ProgressLine("packs", quiet=quiet) as line:
         line.show(done, total=total)
     return terminal.getvalue()
@@ -235,9 +235,9 @@ def test_a_file_and_whoever_asked_for_silence_are_told_nothing(monkeypatch: pyte
 
 _AT_A_TERMINAL = """
 import sys
-from letopis.cli import output
+from letopis.cli import context
 from letopis.cli import main
-output._PAUSE_SECONDS = 0.0
+context._PAUSE_SECONDS = 0.0
 sys.exit(main(sys.argv[1:]))
 """
 

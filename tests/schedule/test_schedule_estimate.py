@@ -9,8 +9,7 @@ import pytest
 
 from letopis.config import ScheduleSettings
 from letopis.schedule.freshness import estimated_freshness
-from letopis.schedule.optimal import make_policy
-from letopis.schedule.policies import RevisitPolicy, UniformPolicy, VisitResult, VisitState
+from letopis.schedule.policies import RevisitPolicy, UniformPolicy, VisitResult, VisitState, make_policy
 from letopis.schedule.simulation import make_world
 
 HOUR = 3600.0

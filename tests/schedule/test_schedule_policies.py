@@ -4,8 +4,7 @@ from hypothesis import strategies as st
 
 from letopis.config.settings import DAY, ScheduleSettings
 from letopis.errors import Damaged
-from letopis.schedule.optimal import OptimalPolicy, make_policy
-from letopis.schedule.policies import AdaptivePolicy, UniformPolicy, VisitResult, VisitState
+from letopis.schedule.policies import AdaptivePolicy, OptimalPolicy, UniformPolicy, VisitResult, VisitState, make_policy
 
 HOUR = 3600.0
 

@@ -17,7 +17,7 @@ from signed_in import FORM, csrf_of
 from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of, code_at, second_factors_of
 from letopis.archive.audit import audit_entries
-from letopis.catalog.two_factor import STEP, TRIES
+from letopis.catalog.sessions import STEP, TRIES
 from letopis.cli import main
 from letopis.config import ServeSettings, Settings
 

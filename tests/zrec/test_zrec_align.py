@@ -8,9 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.zrec import index_journal as aligning
-from letopis.zrec.chunk_index import ChunkIndex, group_borders
-from letopis.zrec.index_journal import align_chunks, common_subsequence
+from letopis.zrec import chunk_index as aligning
+from letopis.zrec.chunk_index import ChunkIndex, align_chunks, common_subsequence, group_borders
 
 
 def _slow(old: list[int], new: list[int]) -> int:

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from letopis.binary import sha256_digest
 from letopis.errors import Damaged, LetopisError
 from letopis.zrec import NoRanges, Traffic, ZrecReader, header, pack, published_file, sync, verify
-from letopis.zrec.chunk_index import ChunkIndex, group_borders
-from letopis.zrec.index_journal import align_chunks
+from letopis.zrec.chunk_index import ChunkIndex, align_chunks, group_borders
 
 FOLDER = Path(__file__).parents[1] / "formats" / "zrec"
 ROUNDS = int(os.environ.get("LETOPIS_FUZZ") or (1_000_000 if os.environ.get("LETOPIS_LONG") else 1500))

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from letopis.errors import Damaged
 from letopis.zrec import chunk_index as indexes
-from letopis.zrec import index_journal
-from letopis.zrec.chunk_index import ChunkIndex, group_borders
-from letopis.zrec.index_journal import common_subsequence
+from letopis.zrec.chunk_index import ChunkIndex, common_subsequence, group_borders
 
 
 def make(hashes: list[int], ages: list[int] | None = None) -> ChunkIndex:
@@ -67,10 +65,10 @@ def test_journal_leads_from_the_old_index_to_the_new(old: list[int], other: list
     before = make(old, [rng.choice((0, 5, 63)) for _ in old])
     pairs = common_subsequence(old, new)
     ages = np.zeros(len(new), np.int64)
-    ages[[b for _, b in pairs]] = index_journal.next_ages(before.ages[[a for a, _ in pairs]])
+    ages[[b for _, b in pairs]] = indexes.next_ages(before.ages[[a for a, _ in pairs]])
     after = make(new, ages.tolist())
-    step = index_journal.write_journal(after, pairs, before)
-    assert index_journal.apply_journal(before, step.stored).stored == after.stored
+    step = indexes.write_journal(after, pairs, before)
+    assert indexes.apply_journal(before, step.stored).stored == after.stored
     assert step.old == before.digest[:16]
 
 
@@ -78,7 +76,7 @@ def test_journal_leads_from_the_old_index_to_the_new(old: list[int], other: list
 @settings(max_examples=300)
 def test_any_journal_applies_or_is_damaged(old: list[int], stored: bytes) -> None:
     try:
-        index_journal.apply_journal(make(old), stored)
+        indexes.apply_journal(make(old), stored)
     except Damaged:
         return
 
@@ -98,10 +96,10 @@ def test_any_journal_applies_or_is_damaged(old: list[int], stored: bytes) -> Non
 )
 def test_journal_faults_are_named(stored: bytes, fault: str) -> None:
     with pytest.raises(Damaged, match=fault):
-        index_journal.apply_journal(make([1, 2, 3]), stored)
+        indexes.apply_journal(make([1, 2, 3]), stored)
 
 
 def test_history_stays_below_half_an_index() -> None:
-    steps = [index_journal.IndexJournal(bytes(16), bytes(84))] * 100
-    assert len(index_journal.recent_journals(steps, 1000)) == 5
-    assert len(index_journal.recent_journals(steps, 10**6)) == 64
+    steps = [indexes.IndexJournal(bytes(16), bytes(84))] * 100
+    assert len(indexes.recent_journals(steps, 1000)) == 5
+    assert len(indexes.recent_journals(steps, 10**6)) == 64

@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 
 from letopis.errors import UsageError
 from letopis.zrec.chunk_index import cut_groups
-from letopis.zrec.chunks import put_digests_back, set_digests_aside
-from letopis.zrec.records import first_value, join, namer, parse_separator, split, split_chunk
+from letopis.zrec.chunks import (
+    first_value,
+    join,
+    namer,
+    parse_separator,
+    put_digests_back,
+    set_digests_aside,
+    split,
+    split_chunk,
+)
 
 dense = st.text(alphabet="ab\n", max_size=40).map(str.encode)
 

@@ -65,27 +65,21 @@ class Sessions:
     """Gives out and reads the cookies of one archive. Each is a random text of which the record has a hash."""
 
     def __init__(
-        self,
-        accounts: Accounts,
-        rows: SessionRows,
-        clock: Callable[[], float] = time.time,
-        *,
-        lacks_factor: Callable[[User], bool] = lambda user: False,
+        self, accounts: Accounts, rows: SessionRows, *, lacks_factor: Callable[[User], bool] = lambda user: False
     ) -> None:
         """Whoever `lacks_factor` counts as signed out: sessions from before it was asked for end by that."""
         self._accounts = accounts
         self._rows = rows
-        self._clock = clock
         self._lacks_factor = lacks_factor
 
     def issue(self, user: User) -> str:
         """The value of a fresh cookie. Nothing of an earlier session goes into it."""
-        return self._rows.begin(user.id, "session", int(self._clock()), SESSION_LIFETIME)
+        return self._rows.begin(user.id, "session", int(time.time()), SESSION_LIFETIME)
 
     def read(self, scope: Scope) -> Session | None:
         """The session of a request; None when it has none, or one that is forged, over or ended."""
         value = session_cookie(scope)
-        owner = self._rows.owner(value, "session", int(self._clock())) if value else None
+        owner = self._rows.owner(value, "session", int(time.time())) if value else None
         user = self._accounts.by_id(owner) if owner is not None else None
         if user is None or value is None or self._lacks_factor(user):
             return None
@@ -93,24 +87,24 @@ class Sessions:
 
     def password_given(self, user: User) -> str:
         """The value of a cookie by which a browser is known whose user has given the password; a code is to come."""
-        return self._rows.begin(user.id, "password", int(self._clock()), HALF_LIFETIME)
+        return self._rows.begin(user.id, "password", int(time.time()), HALF_LIFETIME)
 
     def who_gave_password(self, value: str) -> User | None:
         """Whose password was given before that cookie."""
-        owner = self._rows.owner(value, "password", int(self._clock())) if value else None
+        owner = self._rows.owner(value, "password", int(time.time())) if value else None
         return self._accounts.by_id(owner) if owner is not None else None
 
     def code_given(self, value: str) -> bool:
         """Uses the cookie up; whether it was there still."""
-        return self._rows.take(value, "password", int(self._clock())) is not None
+        return self._rows.take(value, "password", int(time.time())) is not None
 
     def know_device(self, user: User) -> str:
         """The value of a cookie by which a browser is known as one of a user's from now on."""
-        return self._rows.begin(user.id, "device", int(self._clock()), DEVICE_LIFETIME)
+        return self._rows.begin(user.id, "device", int(time.time()), DEVICE_LIFETIME)
 
     def is_device_of(self, name: str, device: str) -> bool:
         """Whether the user of a name has signed in on a device before."""
-        owner = self._rows.owner(device, "device", int(self._clock())) if device else None
+        owner = self._rows.owner(device, "device", int(time.time())) if device else None
         user = self._accounts.by_id(owner) if owner is not None else None
         return user is not None and user.name == name
 

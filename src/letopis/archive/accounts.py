@@ -14,8 +14,7 @@ from letopis.archive.archive import Archive, of_archive
 from letopis.catalog import ResourceRow
 from letopis.catalog.accounts import HASHINGS, Accounts, Project, ProjectPart, Projects, User
 from letopis.catalog.invitations import Invitation, Invitations
-from letopis.catalog.sessions import SessionRows
-from letopis.catalog.two_factor import SecondFactors, authenticator_uri, code_at, secret_text
+from letopis.catalog.sessions import SecondFactors, SessionRows, authenticator_uri, code_at, secret_text
 from letopis.model.rights import OWN
 from letopis.urls import host as host_of
 from letopis.urls.scope import Scope, ScopeKind

@@ -21,8 +21,7 @@ from argon2.exceptions import Argon2Error, InvalidHashError
 from letopis.catalog.database import Cursor
 from letopis.catalog.saved_searches import end_searches_of
 from letopis.catalog.schema import TopicTables, ensure_tables, has_table
-from letopis.catalog.sessions import TokenTimes, end_sessions, hash_token
-from letopis.catalog.two_factor import forget_second_factor
+from letopis.catalog.sessions import TokenTimes, end_sessions, forget_second_factor, hash_token
 from letopis.errors import Busy, NotFound, UsageError
 from letopis.model.rights import OWN, ROLES, SCOPES
 from letopis.tuples import NamedTuple

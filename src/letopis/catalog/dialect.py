@@ -104,9 +104,8 @@ class Sqlite:
         "url_index": "CREATE INDEX resource_url ON resource (url_key)",
     }
 
-    def __init__(self, file: Path, *, readonly: bool = False) -> None:
+    def __init__(self, file: Path) -> None:
         self.file = file
-        self._readonly = readonly
         self._opened: tuple[int, int] | None = None
 
     @staticmethod
@@ -117,8 +116,6 @@ class Sqlite:
     def connect(self) -> DbConnection:
         """Waits up to 60 s for another process's writer. Where nothing can be written, reading goes on."""
         with self.errors():
-            if self._readonly:
-                return self._connect("mode=ro")
             with suppress(OSError):  # SQLite says it better
                 make_private_file(self.file)
             try:

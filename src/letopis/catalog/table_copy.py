@@ -20,7 +20,6 @@ from letopis.catalog import (
     saved_searches,
     sessions,
     sets,
-    two_factor,
     version_log,
     watches,
 )
@@ -54,7 +53,7 @@ TOPICS = {
     "set qualities": sets.QUALITY_TABLES,
     "statistics": audit.STATISTICS_TABLES,
     "token times": sessions.LIFETIME_TABLES,
-    "two factor": two_factor.TWO_FACTOR_TABLES,
+    "two factor": sessions.TWO_FACTOR_TABLES,
     "usage": audit.USAGE_TABLES,
     "watches": watches.WATCH_TABLES,
     "wordforms": index_state.WORDFORM_TABLES,

@@ -59,24 +59,24 @@ _MARKS: dict[Marks, tuple[str, str, str, str]] = {
     "ansi": ("\x1b[31;9m", "\x1b[0m", "\x1b[32;4m", "\x1b[0m"),
 }
 _EQUAL_SHOWN = 160
+_CONTEXT = 3
+"""Equal lines around a change."""
 
 
-def unified_diff(
-    old: str, new: str, old_name: str = "old", new_name: str = "new", context: int = 3, bounds: DiffBounds | None = None
-) -> str:
+def unified_diff(old: str, new: str, old_name: str = "old", new_name: str = "new") -> str:
     """The difference as `patch` reads it; empty when there is none."""
     before, after = split_lines(old), split_lines(new)
-    ops = line_ops(before, after, bounds)
+    ops = line_ops(before, after)
     if all(op.tag == "equal" for op in ops):
         return ""
     out = [f"--- {_one_line(old_name)}\n", f"+++ {_one_line(new_name)}\n"]
-    for hunk in hunks(ops, context):
+    for hunk in _hunks(ops):
         out += _hunk(hunk, before, after)
     return "".join(out)
 
 
-def hunks(ops: Sequence[Op], context: int) -> Iterator[list[Op]]:
-    """Changes in groups with `context` equal lines around; groups that would touch are one."""
+def _hunks(ops: Sequence[Op]) -> Iterator[list[Op]]:
+    """Changes in groups with some equal lines around; groups that would touch are one."""
     group: list[Op] = []
     for n, op in enumerate(ops):
         if op.tag != "equal":
@@ -84,11 +84,11 @@ def hunks(ops: Sequence[Op], context: int) -> Iterator[list[Op]]:
             continue
         size = op.a2 - op.a1
         last = n == len(ops) - 1
-        if group and (size > 2 * context or last):
-            yield [*group, _head(op, min(size, context))]
+        if group and (size > 2 * _CONTEXT or last):
+            yield [*group, _head(op, min(size, _CONTEXT))]
             group = []
         if not last:
-            group.append(_tail(op, min(size, context)) if not group else op)
+            group.append(_tail(op, min(size, _CONTEXT)) if not group else op)
     if any(op.tag != "equal" for op in group):
         yield group
 
@@ -127,18 +127,18 @@ def _one_line(name: str) -> str:
     return " ".join(name.split())
 
 
-def word_diff(old: str, new: str, marks: Marks = "plain", bounds: DiffBounds | None = None) -> str:
+def word_diff(old: str, new: str, marks: Marks = "plain") -> str:
     """The new text with removed words as `[-...-]` and added ones as `{+...+}`; long equal parts cut."""
-    return _inline(old, new, WORDS, marks, bounds)
+    return _inline(old, new, WORDS, marks)
 
 
-def char_diff(old: str, new: str, marks: Marks = "plain", bounds: DiffBounds | None = None) -> str:
+def char_diff(old: str, new: str, marks: Marks = "plain") -> str:
     """The same, marked to the character."""
-    return _inline(old, new, CHARACTERS, marks, bounds)
+    return _inline(old, new, CHARACTERS, marks)
 
 
-def _inline(old: str, new: str, level: DiffLevel, marks: Marks, bounds: DiffBounds | None) -> str:
-    found = diff_pieces(old, new, level, bounds)
+def _inline(old: str, new: str, level: DiffLevel, marks: Marks) -> str:
+    found = diff_pieces(old, new, level)
     if all(piece.tag == "equal" for piece in found):
         return ""
     last = len(found) - 1
@@ -166,19 +166,14 @@ _LEVEL_NAMES: dict[DiffLevel, str] = {1: "lines", 2: "words", 3: "characters"}
 
 
 def diff_as_json(
-    old: str,
-    new: str,
-    level: DiffLevel = WORDS,
-    pages: tuple[Page, Page] | None = None,
-    change: Change | None = None,
-    bounds: DiffBounds | None = None,
+    old: str, new: str, level: DiffLevel = WORDS, pages: tuple[Page, Page] | None = None, change: Change | None = None
 ) -> dict[str, object]:
     """Operations with texts and positions, link changes and the verdict, ready for `json.dumps`.
 
     Positions count characters. Equal runs give their length only; the sum of
     all runs is the whole text. `coarse` tells that bounds cut the depth.
     """
-    bounds = bounds or DiffBounds()
+    bounds = DiffBounds()
     operations: list[dict[str, object]] = []
     at_old = at_new = 0
     for piece in diff_pieces(old, new, level, bounds):
@@ -215,7 +210,6 @@ def _verdict(change: Change) -> dict[str, object]:
     }
 
 
-_CONTEXT = 3
 _MOST_ROWS = 4000
 _MOST_LINE = 20_000
 _STYLE = """
@@ -239,19 +233,14 @@ del{background:var(--del);color:inherit}ins{background:var(--ins);color:inherit}
 
 
 def side_by_side_html(
-    old: str,
-    new: str,
-    old_name: str = "old",
-    new_name: str = "new",
-    title: str = "Difference",
-    bounds: DiffBounds | None = None,
+    old: str, new: str, old_name: str = "old", new_name: str = "new", title: str = "Difference"
 ) -> str:
     """A whole page with both texts in columns, changed words marked, equal stretches folded.
 
     Everything that comes from the texts is escaped. At most 4000 rows are
     shown; the page says so when there are more.
     """
-    bounds = bounds or DiffBounds()
+    bounds = DiffBounds()
     before, after = split_lines(old), split_lines(new)
     ops = line_ops(before, after, bounds)
     rows = list(_first(_rows(ops, before, after, bounds)))

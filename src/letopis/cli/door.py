@@ -13,8 +13,15 @@ import click
 
 from letopis.archive import OWN, READ, WRITE, utc_now
 from letopis.archive.write_gates import require_shared
-from letopis.cli.context import CliContext, VerbCommand, VerbGroup, read_file, shared_options, write_output
-from letopis.cli.output import ProgressLine
+from letopis.cli.context import (
+    CliContext,
+    ProgressLine,
+    VerbCommand,
+    VerbGroup,
+    read_file,
+    shared_options,
+    write_output,
+)
 from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model.printing import printable
 from letopis.operations import (

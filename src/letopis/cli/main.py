@@ -83,7 +83,7 @@ VERBS: dict[str, Verb] = {
     "muted": Verb("operations.muting", "List changes of a page that did not count, and why"),
     "mute": Verb("operations.muting", "Mute changes of a text on a page or host, or never mute it"),
     "jobs": Verb("operations.jobs runs", "Job queue: start, submit, list, show, cancel, refresh"),
-    "users": Verb("operations.accounts invitations two_factor", "People who may sign in, and their roles"),
+    "users": Verb("operations.accounts two_factor", "People who may sign in, and their roles"),
     "tokens": Verb("operations.accounts", "Secrets for programs that use the HTTP API"),
     "projects": Verb("operations.projects", "Named sets of pages"),
     "audit": Verb("operations.accounts", "Who changed what in this archive"),

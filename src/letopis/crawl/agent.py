@@ -108,13 +108,10 @@ _PLAIN = CaptureMode()
 class WholePages:
     """Which pages a crawl captures whole: all of a run with that option, or those in the scope of a plan with it."""
 
-    def __init__(
-        self, archive: Archive, capture: CaptureMode, *, goes_on: bool, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, archive: Archive, capture: CaptureMode, *, goes_on: bool) -> None:
         self._archive = archive
         self._capture_mode = capture
         self._goes_on = goes_on
-        self._clock = clock
         self._read = -_READ_AGAIN_SECONDS
         self._plans: list[tuple[CaptureMode, tuple[Scope, ...]]] = []
 
@@ -127,7 +124,7 @@ class WholePages:
 
     def _wished(self) -> list[tuple[CaptureMode, tuple[Scope, ...]]]:
         """Plans that want whole pages, those with a browser first; asked for again now and then."""
-        if self._clock() - self._read >= _READ_AGAIN_SECONDS:
+        if time.monotonic() - self._read >= _READ_AGAIN_SECONDS:
             wished = [plan for plan in crawl_plans(self._archive) if plan.browser or plan.requisites]
             wished.sort(key=lambda plan: not plan.browser)
             self._plans = [
@@ -137,7 +134,7 @@ class WholePages:
                 )
                 for plan in wished
             ]
-            self._read = self._clock()
+            self._read = time.monotonic()
         return self._plans
 
 

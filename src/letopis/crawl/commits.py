@@ -25,8 +25,7 @@ from letopis.look.known import KnownVersion
 from letopis.look.politeness import FetchResult
 from letopis.look.visitor import LookOptions, Visitor
 from letopis.model import Observation, Outcome, Response, rfc3339, to_millis
-from letopis.schedule.optimal import OptimalPolicy
-from letopis.schedule.policies import RevisitPolicy, VisitResult, VisitState
+from letopis.schedule.policies import OptimalPolicy, RevisitPolicy, VisitResult, VisitState
 from letopis.tuples import NamedTuple
 
 

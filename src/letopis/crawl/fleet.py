@@ -250,13 +250,7 @@ def agent_task(settings: Settings, options: CrawlOptions, flag: str) -> CrawlSta
     return asyncio.run(work())
 
 
-def crawl_on_cluster(
-    client: Any,
-    settings: Settings,
-    options: CrawlOptions,
-    agents: int,
-    progress: Callable[[int], None] = lambda ended: None,
-) -> CrawlStats:
+def crawl_on_cluster(client: Any, settings: Settings, options: CrawlOptions, agents: int) -> CrawlStats:
     """Crawls with so many agents on a cluster; `client` is a `distributed.Client`. Ctrl-C stops all of them."""
     if not settings.database.url or not settings.store.url:
         raise UsageError("agents on a cluster share PostgreSQL and an object store; set database.url and store.url")
@@ -269,9 +263,8 @@ def crawl_on_cluster(
         own = replace(options, limits=options.limits.shared(index, agents))
         tasks.append(client.submit(agent_task, settings, own, flag, pure=False, retries=3))
     try:
-        for ended, task in enumerate(_dask().as_completed(tasks), start=1):
+        for task in _dask().as_completed(tasks):
             total.add(task.result())
-            progress(ended)
     except BaseException:
         _dask().Event(flag, client=client).set()
         raise

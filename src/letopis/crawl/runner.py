@@ -59,8 +59,7 @@ from letopis.look.politeness import Politeness, PolitenessBook, open_book, polit
 from letopis.look.robots import RobotsCache
 from letopis.look.visitor import LookOptions, Visitor, user_agent
 from letopis.model import to_millis
-from letopis.schedule.optimal import make_policy
-from letopis.schedule.policies import VisitState
+from letopis.schedule.policies import VisitState, make_policy
 from letopis.urls import host as host_of
 from letopis.urls import parse_user_url
 from letopis.urls.scope import Scope, ScopeKind, Scopes

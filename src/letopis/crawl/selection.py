@@ -7,7 +7,7 @@ yet.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -443,10 +443,9 @@ class PrivateReach:
     crawl of the owner reaches, whoever planned them; for an unlimited crawl, the hosts of its seeds.
     """
 
-    def __init__(self, archive: Archive, queue: FrontierQueue, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, archive: Archive, queue: FrontierQueue) -> None:
         self._archive = archive
         self._queue = queue
-        self._clock = clock
         self._read = -_REACH_SECONDS
         self._scopes: tuple[Scope, ...] = ()
 
@@ -457,10 +456,10 @@ class PrivateReach:
         return any(scope.reaches(url) for scope in self._own_scopes())
 
     def _own_scopes(self) -> tuple[Scope, ...]:
-        if self._clock() - self._read >= _REACH_SECONDS:
+        if time.monotonic() - self._read >= _REACH_SECONDS:
             own = [plan for plan in crawl_plans(self._archive) if plan.origin == "cli"]
             bounded = [plan._replace(scope=ScopeKind.HOST) if plan.scope == ScopeKind.ANY else plan for plan in own]
-            self._scopes, self._read = plan_scopes(self._archive, bounded), self._clock()
+            self._scopes, self._read = plan_scopes(self._archive, bounded), time.monotonic()
         return self._scopes
 
 

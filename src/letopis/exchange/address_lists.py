@@ -15,9 +15,8 @@ from xml.sax.saxutils import quoteattr
 
 from letopis.archive import Archive
 from letopis.errors import UsageError
-from letopis.exchange.file_readers import FileReader, read_whole
 from letopis.exchange.selection import ExportSelection
-from letopis.exchange.sources import MOST_WATCHES, ImportedWatch
+from letopis.exchange.sources import MOST_WATCHES, FileReader, ImportedWatch, read_whole
 from letopis.extract.charsets import decode
 from letopis.extract.feeds import sitemap_entries
 from letopis.extract.xml import local_name, parse_xml

@@ -15,7 +15,6 @@ from letopis.archive import Archive
 from letopis.archive.imported import is_recorded
 from letopis.errors import BadUrl, UsageError
 from letopis.exchange.captures import import_captures
-from letopis.exchange.file_readers import FileReader, file_head
 from letopis.exchange.page_sets import complete_looks
 from letopis.exchange.revisits import complete_waiting
 from letopis.exchange.sources import (
@@ -23,10 +22,12 @@ from letopis.exchange.sources import (
     FILE_KINDS,
     WACZ,
     WARC,
+    FileReader,
     ImportedWatch,
     ImportReport,
     SourceHints,
     SourceReader,
+    file_head,
     installed_readers,
     reader_of,
     require_readers,

@@ -12,7 +12,7 @@ from typing import Any
 
 from letopis.archive.outside_values import parse_json
 from letopis.errors import BadUrl
-from letopis.exchange.set_records import PAGE_INFO, TEXT, VIEW, page_id
+from letopis.exchange.warc_records import PAGE_INFO, TEXT, VIEW, page_id
 from letopis.model import to_millis
 from letopis.model.times import utc_time
 from letopis.tuples import NamedTuple

@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 
 from letopis.archive import identify
 from letopis.exchange.record_stream import SourceRecord
-from letopis.exchange.set_records import PAGE_ID
-from letopis.exchange.warc_records import WarcRecord, head_end, record_id
+from letopis.exchange.warc_records import PAGE_ID, WarcRecord, head_end, record_id
 from letopis.model import Headers, SentRequest, header
 from letopis.urls.request_keys import HttpRequest, indexed_url, record_url, request_url
 

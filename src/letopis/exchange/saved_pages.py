@@ -16,8 +16,7 @@ from email.parser import BytesParser
 from pathlib import Path
 
 from letopis.errors import UsageError
-from letopis.exchange.file_readers import MOST_HEAD, FileReader, read_whole
-from letopis.exchange.sources import ImportedCapture, ImportReport, SourceHints
+from letopis.exchange.sources import MOST_HEAD, FileReader, ImportedCapture, ImportReport, SourceHints, read_whole
 from letopis.extract.metadata import read_date
 
 _MOST_PARTS = 100_000

@@ -25,9 +25,8 @@ from letopis.binary import atomic_file
 from letopis.exchange.cdx import RecordLocation, SortedLines, record_line, resource_line
 from letopis.exchange.exported_places import ExportIndexWriter
 from letopis.exchange.selection import ExportSelection
-from letopis.exchange.set_records import PAGE_ID, TEXT, page_id
 from letopis.exchange.warc_export import SOFTWARE, ExportedRecord, exported_records, info_record, is_listed_capture
-from letopis.exchange.warc_records import WarcPlace, WarcRecord, WarcWriter, gzip_member
+from letopis.exchange.warc_records import PAGE_ID, TEXT, WarcPlace, WarcRecord, WarcWriter, gzip_member, page_id
 from letopis.extract import read_page
 from letopis.extract.extraction import HTML_TYPES, bare_type
 from letopis.model import Check, Outcome, Page, header, rfc3339, to_millis

@@ -16,12 +16,10 @@ from letopis.archive import Archive
 from letopis.archive.outside_values import parse_json
 from letopis.errors import Damaged
 from letopis.exchange.captures import import_captures
-from letopis.exchange.file_readers import read_whole
 from letopis.exchange.page_looks import page_time, web_url
-from letopis.exchange.set_records import page_id
-from letopis.exchange.sources import ImportReport
+from letopis.exchange.sources import ImportReport, read_whole
 from letopis.exchange.warc_import import warc_captures
-from letopis.exchange.warc_records import WARC_SUFFIXES
+from letopis.exchange.warc_records import WARC_SUFFIXES, page_id
 
 _PIECE = 1024 * 1024
 _PACKAGE = ".wacz"

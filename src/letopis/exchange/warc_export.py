@@ -27,17 +27,22 @@ from letopis.exchange.page_looks import AFTER, INFO, PICTURES, TEXTS
 from letopis.exchange.request_keys import exchange_fields, record_url, request_record
 from letopis.exchange.revisits import read_waiting
 from letopis.exchange.selection import ExportPart, ExportSelection, export_parts
-from letopis.exchange.set_records import PAGE_ID, PAGE_INFO, TEXT, VIEW, set_records, with_page_id
 from letopis.exchange.warc_records import (
     CHECK_TYPE,
+    PAGE_ID,
+    PAGE_INFO,
     SOFTWARE_NAME,
+    TEXT,
+    VIEW,
     WarcCompression,
     WarcRecord,
     compressed_record,
     is_revisit,
     record_id,
     response_head,
+    set_records,
     stable_id,
+    with_page_id,
 )
 from letopis.model import Check, Outcome, Version, from_millis, header, rfc3339, to_millis
 from letopis.tuples import NamedTuple

@@ -27,13 +27,14 @@ from letopis.exchange.record_stream import (
     read_records,
 )
 from letopis.exchange.request_keys import parse_request, record_url, request_url, sent_request
-from letopis.exchange.set_records import PAGE_ID, page_id
 from letopis.exchange.sources import ImportedCapture, ImportReport, RevisitTarget
 from letopis.exchange.warc_records import (
     CHECK_TYPE,
     MAX_HEAD,
+    PAGE_ID,
     SOFTWARE_NAME,
     is_warc_name,
+    page_id,
     parse_response,
     record_id,
     restored_headers,

@@ -2,19 +2,27 @@
 
 Bodies are stored with their content codings undone. Headers that then no longer fit the bytes travel under
 another name, and come back under their own.
+
+The picture, the text and what a page loaded are `resource` records under the addresses that other tools use:
+`urn:view:` for the picture, `urn:text:` for the text as shown, `urn:pageinfo:` for the resources of the page. The
+records of the page and of what it loaded carry its `WARC-Page-ID`; what several looks used belongs to the first.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from http import HTTPStatus
-from typing import BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
-from letopis.model import Check, Headers, Outcome, header
+from letopis.archive import Archive, identify
+from letopis.archive.sets import CaptureSet
+from letopis.model import Check, Headers, Outcome, SetMember, header, rfc3339
 from letopis.tuples import NamedTuple
 from letopis.zstandard import zstd
 
@@ -205,14 +213,13 @@ def compressed_record(record: WarcRecord, compression: WarcCompression) -> bytes
 class WarcWriter:
     """Appends records to a stream and knows where each of them lies."""
 
-    def __init__(self, out: BinaryIO, compression: WarcCompression = "gzip") -> None:
+    def __init__(self, out: BinaryIO) -> None:
         self._out = out
-        self._compression: WarcCompression = compression
         self.size = 0
 
     def write(self, record: WarcRecord) -> WarcPlace:
         """Appends one record."""
-        data = compressed_record(record, self._compression)
+        data = compressed_record(record, "gzip")
         self._out.write(data)
         place = WarcPlace(self.size, len(data))
         self.size += len(data)
@@ -222,3 +229,69 @@ class WarcWriter:
 def is_revisit(check: Check) -> bool:
     """Whether a check found again what was already there."""
     return check.outcome is Outcome.UNCHANGED and (check.status < 300 or check.status == 304)
+
+
+VIEW, TEXT, PAGE_INFO = "urn:view:", "urn:text:", "urn:pageinfo:"
+PAGE_ID = "WARC-Page-ID"
+
+
+def page_id(url: str, moment: str) -> str:
+    """The id of a page in a collection: of its line in the list of pages, and of its records."""
+    return stable_id("page", url, moment)
+
+
+def with_page_id(record: WarcRecord, url: str, time: datetime) -> WarcRecord:
+    """A record of a page, or of a resource that it loaded, with the id of that look at the page."""
+    field = (PAGE_ID, page_id(url, rfc3339(time)))
+    return WarcRecord((*record.headers, field), record.block, record.version)
+
+
+def set_records(archive: Archive, found: CaptureSet, written: Collection[str] = ()) -> Iterator[WarcRecord]:
+    """The records of a set but for those of its page and its members, which are captures of their own.
+
+    What is `written` in other records is left out.
+    """
+    if found.has_screenshot and VIEW not in written:
+        picture = archive.sets.screenshot(found)
+        yield _resource(found, VIEW, picture_type(picture), picture)
+    if found.has_text and TEXT not in written:
+        yield _resource(found, TEXT, "text/plain", archive.sets.text(found).encode())
+    if PAGE_INFO not in written:
+        facts = page_info(found, archive.sets.members(found))
+        yield _resource(found, PAGE_INFO, "application/json", json.dumps(facts, ensure_ascii=False).encode())
+
+
+def picture_type(body: bytes) -> str:
+    """The media type of a picture that was kept of a page, by its first bytes."""
+    if body.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    return "image/png" if body.startswith(b"\x89PNG") else "image/webp"
+
+
+def page_info(found: CaptureSet, members: Iterable[SetMember]) -> dict[str, Any]:
+    """What a look used, by URL with its time; with all its times where it was used several times or is the page."""
+    moment = rfc3339(found.time)
+    times: dict[str, list[str]] = {}
+    for one in members:
+        times.setdefault(one.url, []).append(rfc3339(one.time))
+    urls: dict[str, dict[str, Any]] = {found.url: {"ts": moment}}
+    for url, used in times.items():
+        urls[url] = {"ts": moment if url == found.url else used[0]}
+        urls[url] |= {"times": used} if url == found.url or len(used) > 1 else {}
+    return {"pageid": page_id(found.url, moment), "url": found.url, "ts": moment, "urls": urls}
+
+
+def _resource(found: CaptureSet, scheme: str, media_type: str, body: bytes) -> WarcRecord:
+    moment, address = rfc3339(found.time), scheme + found.url
+    digest = f"sha1:{identify(body).text}"
+    headers = (
+        ("WARC-Type", "resource"),
+        ("WARC-Record-ID", record_id("resource", address, moment)),
+        ("WARC-Date", moment),
+        ("WARC-Target-URI", address),
+        (PAGE_ID, page_id(found.url, moment)),
+        ("WARC-Block-Digest", digest),
+        ("WARC-Payload-Digest", digest),
+        ("Content-Type", media_type),
+    )
+    return WarcRecord(headers, body)

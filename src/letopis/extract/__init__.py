@@ -1,8 +1,7 @@
 """Bytes and a content type in, a Page out: metadata, blocks, links. One module a format."""
 
 from letopis.extract.charsets import decode
-from letopis.extract.extraction import read_in_own_process, read_page, sniff
-from letopis.extract.formats import Format, content_types, format_for
+from letopis.extract.extraction import Format, content_types, format_for, read_in_own_process, read_page, sniff
 from letopis.extract.pages import Mode, PageDraft, Source, page_from_json, page_to_json, page_to_xml
 
 __all__ = [

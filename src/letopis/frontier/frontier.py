@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from letopis.archive.queues import HostState, HostUpdate, NewUrl
-from letopis.frontier.queue import QueueStore, Ticket
-from letopis.frontier.workbench import AGAIN, KINDS, NEW, Host, NewUrlShare, Workbench
+from letopis.frontier.queue import AGAIN, KINDS, NEW, Host, NewUrlShare, QueueStore, Ticket, Workbench
 from letopis.lazy import lazy
 from letopis.look.politeness import Bandwidth, FetchResult, Politeness, failures_in_a_row, host_pause
 

@@ -63,11 +63,11 @@ class _ValidLinks(NamedTuple):
     until: Ints
 
 
-def anchor_texts(graph: Graph, at_once: int = _LINKS_AT_ONCE) -> Iterator[AnchorText]:
+def anchor_texts(graph: Graph) -> Iterator[AnchorText]:
     """All texts about all addresses; in parts of addresses, so that memory is bounded however many links there are."""
     standing = _valid_links(graph)
     total = int(graph.history.counts[standing.versions].sum())
-    parts = 1 + total // at_once
+    parts = 1 + total // _LINKS_AT_ONCE
     for part in range(parts):
         yield from _most_frequent(_collected(graph, standing, part, parts))
 

@@ -8,11 +8,10 @@ frame; both are cut off before the next frame is written.
 
 from __future__ import annotations
 
-import fcntl
 import threading
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -34,7 +33,7 @@ from letopis.archive.link_cache import (
     pack_links,
 )
 from letopis.archive.queues import crawl_plans
-from letopis.binary import atomic_file, make_private_folder
+from letopis.binary import atomic_file, locked_folder
 from letopis.errors import LetopisError, NotReady
 from letopis.index.link_graph import Graph, GraphHistory, good_checks
 from letopis.index.link_storage import (
@@ -276,7 +275,7 @@ class LinkIndex:
         with self._turn:
             self._read_new()
             while not stop() and self._log.has_since(self.last):
-                with self._writing():
+                with locked_folder(self._folder):
                     self._read_new()
                     done += self._take_batch()
                 progress(done)
@@ -353,17 +352,6 @@ class LinkIndex:
 
     # Writing
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Keeps other processes from taking in the same versions."""
-        try:
-            make_private_folder(self._folder)
-            with (self._folder / "lock").open("ab") as opened:
-                fcntl.flock(opened, fcntl.LOCK_EX)
-                yield
-        except OSError as error:
-            raise NotReady(f"cannot write to {self._folder}: {error.strerror}; check its permissions") from None
-
     def _take_batch(self) -> int:
         self._join_small()
         rows = self._log.since(self.last, BATCH)
@@ -400,7 +388,7 @@ class LinkIndex:
             self._read_new()
 
     def _start_over(self) -> None:
-        with self._writing():
+        with locked_folder(self._folder):
             self._links.cut(0)
             self._texts.cut(0)
             self._forget()

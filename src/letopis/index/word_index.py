@@ -8,7 +8,6 @@ index has come. So a crash loses whole batches only, which are taken in again.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import threading
@@ -22,7 +21,7 @@ from typing import Any
 from letopis.archive import Archive
 from letopis.archive.cluster import PieceRunner, pieces_of
 from letopis.archive.index_facts import VersionLog, VersionSpan, lock_word, release_word, settle_base_forms, word_forms
-from letopis.binary import make_private_folder
+from letopis.binary import locked_folder, make_private_folder
 from letopis.errors import LetopisError, NotReady, SettingError, UsageError
 from letopis.index.anchor_index import AnchorIndex, AnchorReader
 from letopis.index.base_forms import BaseForms
@@ -110,7 +109,7 @@ class WordIndex:
         # Where nothing can be written, dictionaries have to do: learned forms only help.
         with suppress(LetopisError):
             if self._learned.is_stale(versions, bases.signature):
-                with self._writing():
+                with locked_folder(self._folder):
                     if self._learned.is_stale(versions, bases.signature):
                         pages = partial(snapshot.vocabulary, bases.languages, _LEARNED_PAGES)
                         self._learned.learn(pages, versions, bases)
@@ -127,7 +126,7 @@ class WordIndex:
     def _open_as_it_is(self) -> None:
         self._follow_disk()
         if self._snapshot is None:
-            with self._writing():
+            with locked_folder(self._folder):
                 self._open()
 
     def names(self, snapshot: WordSnapshot) -> AnchorReader | None:
@@ -147,7 +146,7 @@ class WordIndex:
         # Where links cannot be read or nothing can be written, what is there has to do: names only help.
         with suppress(LetopisError):
             if self._names.is_stale(bases):
-                with self._writing():
+                with locked_folder(self._folder):
                     if self._names.is_stale(bases):
                         self._names.make(snapshot, bases)
         self._names.settle(snapshot)
@@ -179,7 +178,7 @@ class WordIndex:
         with self._turn:
             if not self._behind():
                 return 0
-            with self._writing():
+            with locked_folder(self._folder):
                 self._open()
                 self._check_log()
                 done = self._take_all(progress, stop)
@@ -191,7 +190,7 @@ class WordIndex:
     ) -> int:
         """Builds the index anew; answers how many versions it took in. Stopped, it goes on at the next question."""
         with self._turn:
-            with self._writing():
+            with locked_folder(self._folder):
                 self._start_over()
                 self._names.remove()
             return self.catch_up(progress, stop)
@@ -200,7 +199,7 @@ class WordIndex:
         """Writes the documents of some pages again, after it was settled otherwise what is to be found of them."""
         with self._turn:
             self.catch_up()
-            with self._writing():
+            with locked_folder(self._folder):
                 self._open()
                 self._write_pages(resources)
 
@@ -344,17 +343,6 @@ class WordIndex:
         self._write(single_runs(spans), self._mark.last, [("resource", page) for page in chosen])
 
     # Writing
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Keeps other processes from taking in the same versions."""
-        try:
-            make_private_folder(self._folder)
-            with (self._folder / "lock").open("ab") as opened:
-                fcntl.flock(opened, fcntl.LOCK_EX)
-                yield
-        except OSError as error:
-            raise NotReady(f"cannot write to {self._folder}: {error.strerror}; check its permissions") from None
 
     def _write(
         self,

@@ -4,7 +4,6 @@ The steps of job files are in `letopis.jobs.language`, above the operations that
 """
 
 from letopis.archive.jobs import JobQuery, Requester
-from letopis.jobs.execution import JobContext
-from letopis.jobs.heartbeat import JobProgress
+from letopis.jobs.execution import JobContext, JobProgress
 
 __all__ = ["JobContext", "JobProgress", "JobQuery", "Requester"]

@@ -22,8 +22,7 @@ from letopis.archive import Archive
 from letopis.archive.job_control import remove_old_jobs
 from letopis.archive.jobs import WORKER_DIED, bring_back_jobs, claims_of, enqueue_due_refreshes
 from letopis.errors import Busy, shell_words
-from letopis.jobs.execution import WorkOrder
-from letopis.jobs.heartbeat import GRACE_SECONDS
+from letopis.jobs.execution import GRACE_SECONDS, WorkOrder
 from letopis.model import to_millis
 
 WORKER_COMMAND = (sys.executable, "-P", "-m", "letopis.jobs.language.interpreter")

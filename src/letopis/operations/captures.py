@@ -8,7 +8,7 @@ from datetime import datetime
 from letopis.archive import READ
 from letopis.archive.sets import CaptureSet
 from letopis.errors import NotFound
-from letopis.exchange.set_records import picture_type
+from letopis.exchange.warc_records import picture_type
 from letopis.model import rfc3339
 from letopis.operations.answers import Document, Rows
 from letopis.operations.checks import PageListQuery

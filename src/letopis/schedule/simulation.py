@@ -16,8 +16,14 @@ from letopis.config.settings import ScheduleSettings
 from letopis.errors import UsageError
 from letopis.model.times import parse_duration
 from letopis.schedule.freshness import Floats, optimal_rates
-from letopis.schedule.optimal import OptimalPolicy
-from letopis.schedule.policies import AdaptivePolicy, RevisitPolicy, UniformPolicy, VisitResult, VisitState
+from letopis.schedule.policies import (
+    AdaptivePolicy,
+    OptimalPolicy,
+    RevisitPolicy,
+    UniformPolicy,
+    VisitResult,
+    VisitState,
+)
 from letopis.tuples import NamedTuple
 
 ChangePattern = Literal["poisson", "periodic", "exact"]

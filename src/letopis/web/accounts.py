@@ -30,7 +30,7 @@ from letopis.archive.watches import WatchedPage, watched_pages
 from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model import from_millis
 from letopis.model.rights import OWN, ROLES, SCOPES
-from letopis.operations import Operation, bind, invitations, projects, two_factor
+from letopis.operations import Operation, bind, projects, two_factor
 from letopis.operations import accounts as operations
 from letopis.operations.two_factor import TwoFactorSecret, shown_secret
 from letopis.tuples import NamedTuple
@@ -122,7 +122,7 @@ def _accounts_page(request: Request, notice: AccountNotice) -> Response:
         request, "accounts.html", notice.status, notice=notice, owner=owner, person=person,
         has_factor=person is not None and factors.is_on(person.id),
         recovery_left=factors.left(person.id) if person else 0,
-        invitations=list(invitations.list_invitations(context, everything)) if owner else [],
+        invitations=list(operations.list_invitations(context, everything)) if owner else [],
         now=context.moment(), roles=list(ROLES), scopes=list(SCOPES), few=_FEW, **shown,
     )  # fmt: skip
 
@@ -276,7 +276,7 @@ def _create_token(request: Request, form: Form) -> Response:
 
 def _invite(request: Request, form: Form) -> Response:
     """An invitation, whose link is shown this once."""
-    made = _run(request, invitations.invite_user, {name: value for name, value in form.items() if value}).value
+    made = _run(request, operations.invite_user, {name: value for name, value in form.items() if value}).value
     return _accounts_page(request, AccountNotice(link=origin_of(request.scope) + made.path))
 
 
@@ -340,7 +340,7 @@ for _path, _action in {
     "/accounts/users/password": _reset_password,
     "/accounts/users/group": _change(operations.set_group, "group"),
     "/accounts/users/invite": _invite,
-    "/accounts/users/uninvite": _change(invitations.revoke_invitation, "invitation-revoked"),
+    "/accounts/users/uninvite": _change(operations.revoke_invitation, "invitation-revoked"),
     "/accounts/users/two-factor": _end_two_factor,
     "/accounts/two-factor": _begin_two_factor,
     "/accounts/two-factor/confirm": _confirm_two_factor,

@@ -42,7 +42,7 @@ from letopis.operations.totals import (
 )
 from letopis.operations.totals import settings as list_settings
 from letopis.operations.upkeep import DoctorFinding, WholeInstallation, doctor
-from letopis.operations.watch_tags import NoParameters, watch_tags
+from letopis.operations.watch_options import NoParameters, watch_tags
 from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
 from letopis.urls import host, parse_user_url

@@ -1,5 +1,6 @@
 """zrec: compressed sorted records with random access, brought up to date by byte ranges."""
 
+from letopis.zrec.chunks import parse_separator
 from letopis.zrec.packer import PackedFile, pack
 from letopis.zrec.published_file import (
     FileSource,
@@ -15,7 +16,6 @@ from letopis.zrec.published_file import (
     write_release,
 )
 from letopis.zrec.reader import ByteView, ChunkRow, RecordChange, ZrecInfo, ZrecReader, ZrecVerdict, diff, verify
-from letopis.zrec.records import parse_separator
 from letopis.zrec.transfer import SyncProgress, SyncReport, sync
 
 __all__ = [

@@ -17,14 +17,11 @@ from letopis.lazy import np
 from letopis.zrec import chunk_index as indexes
 from letopis.zrec import chunks as dictionaries
 from letopis.zrec import header as heads
-from letopis.zrec import index_journal
-from letopis.zrec.chunk_index import cut_groups
-from letopis.zrec.chunks import ChunkCoder, set_digests_aside
+from letopis.zrec.chunk_index import ChunkPairs, common_subsequence, cut_groups
+from letopis.zrec.chunks import BLANK_LINE, ChunkCoder, checked_separator, join, namer, set_digests_aside, split
 from letopis.zrec.header import MAX_CHUNKS, chunk_hash, group_hash, name_hash
-from letopis.zrec.index_journal import ChunkPairs, common_subsequence
 from letopis.zrec.published_file import ZrecRelease, write_release
 from letopis.zrec.reader import ZrecReader
-from letopis.zrec.records import BLANK_LINE, checked_separator, join, namer, split
 
 GROUP_SIZES = {"1": 1, "2-4": 4}
 _SAMPLE = 100
@@ -70,7 +67,7 @@ class _CodedFile:
     chunks: list[bytes]
     index: indexes.ChunkIndex
     kept: ChunkPairs = field(default_factory=list)
-    journals: Sequence[index_journal.IndexJournal] = ()
+    journals: Sequence[indexes.IndexJournal] = ()
 
     def parts(self) -> list[bytes]:
         """The file without its header, in order."""
@@ -207,10 +204,10 @@ def _next_generation(plan: _PackPlan, older: ZrecReader) -> _CodedFile:
     if len(kept) == len(old) == len(new):
         return _CodedFile(older.stored_dictionary, chunks, older.index, kept, older.journals)
     ages = np.zeros(len(new), np.int64)
-    ages[[to for _, to in kept]] = index_journal.next_ages(older.index.ages[[come for come, _ in kept]])
+    ages[[to for _, to in kept]] = indexes.next_ages(older.index.ages[[come for come, _ in kept]])
     index = _indexed(chunks, ages)
-    step = index_journal.write_journal(index, kept, older.index)
-    journals = index_journal.recent_journals([step, *older.journals], len(index.stored))
+    step = indexes.write_journal(index, kept, older.index)
+    journals = indexes.recent_journals([step, *older.journals], len(index.stored))
     return _CodedFile(older.stored_dictionary, chunks, index, kept, journals)
 
 

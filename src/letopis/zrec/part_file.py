@@ -19,9 +19,8 @@ from letopis.errors import Damaged
 from letopis.lazy import np
 from letopis.zrec import chunk_index as indexes
 from letopis.zrec import header as heads
-from letopis.zrec import index_journal
+from letopis.zrec.chunk_index import align_chunks
 from letopis.zrec.header import MiB, chunk_hash, group_hash
-from letopis.zrec.index_journal import align_chunks
 from letopis.zrec.published_file import ByteRange, RangeSource, ZrecRelease, limit_ranges
 from letopis.zrec.reader import ZrecReader
 
@@ -112,7 +111,7 @@ def _replayed(index: indexes.ChunkIndex, header: heads.ZrecHeader, data: bytes, 
         steps.append(data[at : at + size])
         at += size
     for step in reversed(steps):
-        index = index_journal.apply_journal(index, step)
+        index = indexes.apply_journal(index, step)
     return index
 
 

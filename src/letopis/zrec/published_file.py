@@ -54,7 +54,7 @@ def release_path(path: Path) -> Path:
     return path.with_name(path.name + RELEASE_SUFFIX)
 
 
-def describe_release(path: Path, *, time: datetime, key: bytes | None = None, name: str | None = None) -> ZrecRelease:
+def describe_release(path: Path, *, time: datetime, key: bytes | None = None) -> ZrecRelease:
     """The release of a file as it is now."""
     header = _header_of(path)
     rows: list[tuple[str, int]] = []
@@ -64,7 +64,7 @@ def describe_release(path: Path, *, time: datetime, key: bytes | None = None, na
         rows.append((old.hex(), end))
     moment = time.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     digests = (file_sha256(path), header.index_digest.hex())
-    made = ZrecRelease(name or path.name, moment, path.stat().st_size, *digests, history=tuple(rows))
+    made = ZrecRelease(path.name, moment, path.stat().st_size, *digests, history=tuple(rows))
     return made.signed(key) if key else made
 
 

@@ -17,10 +17,9 @@ from letopis.errors import Damaged, LetopisError, NotFound, Remedy, UsageError
 from letopis.zrec import chunk_index as indexes
 from letopis.zrec import header as heads
 from letopis.zrec import published_file
-from letopis.zrec.chunks import ChunkCoder, decompress_dictionary
+from letopis.zrec.chunk_index import IndexJournal, align_chunks
+from letopis.zrec.chunks import ChunkCoder, Namer, decompress_dictionary, namer, split_chunk
 from letopis.zrec.header import MiB, chunk_hash, group_hash
-from letopis.zrec.index_journal import IndexJournal, align_chunks
-from letopis.zrec.records import Namer, namer, split_chunk
 
 _CACHED = 256
 

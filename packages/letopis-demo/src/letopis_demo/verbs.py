@@ -11,8 +11,7 @@ import click
 
 from letopis.api.server import listen, socket_address
 from letopis.archive import Archive
-from letopis.cli.context import CliContext, verb
-from letopis.cli.output import ProgressLine
+from letopis.cli.context import CliContext, ProgressLine, verb
 from letopis.cli.verbs.daemon import run_daemon
 from letopis.crawl import CrawlOptions
 from letopis.errors import NotReady

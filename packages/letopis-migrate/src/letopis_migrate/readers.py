@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from letopis.errors import UsageError
-from letopis.exchange.file_readers import FileReader
-from letopis.exchange.sources import ImportedCapture, ImportedWatch, ImportReport, SourceHints
+from letopis.exchange.sources import FileReader, ImportedCapture, ImportedWatch, ImportReport, SourceHints
 from letopis_migrate.changedetection import changedetection_captures, changedetection_watches, is_changedetection
 from letopis_migrate.folders import URL_LIST, date_in_path, dated_captures
 from letopis_migrate.git_history import git_captures, is_repository

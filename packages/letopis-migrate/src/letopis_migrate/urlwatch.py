@@ -18,7 +18,6 @@ import yaml
 
 from letopis.errors import Damaged, UsageError
 from letopis.exchange.body_codings import MAX_BODY
-from letopis.exchange.file_readers import file_head, read_whole
 from letopis.exchange.sources import (
     MOST_WATCHES,
     ImportedCapture,
@@ -26,6 +25,8 @@ from letopis.exchange.sources import (
     ImportReport,
     SourceHints,
     failed_capture,
+    file_head,
+    read_whole,
 )
 from letopis_migrate.folders import iso_time, sniffed_type
 

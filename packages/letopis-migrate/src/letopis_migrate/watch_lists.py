@@ -15,8 +15,7 @@ from typing import Any
 
 from letopis.archive.outside_values import parse_json
 from letopis.errors import UsageError
-from letopis.exchange.file_readers import read_json, read_whole
-from letopis.exchange.sources import MOST_WATCHES, ImportedWatch
+from letopis.exchange.sources import MOST_WATCHES, ImportedWatch, read_json, read_whole
 
 _DISTILL = re.compile(rb'\{\s*"(?:client|data)"\s*:')
 _URI = re.compile(rb'"uri"\s*:\s*"')

@@ -19,8 +19,7 @@ from letopis.archive.cluster import cluster_client as cluster_at
 from letopis.archive.cluster import tasks_at_once
 from letopis.archive.queues import count_due
 from letopis.archive.write_gates import require_shared
-from letopis.cli.context import CliContext, verb
-from letopis.cli.output import ProgressLine
+from letopis.cli.context import CliContext, ProgressLine, verb
 from letopis.config import Settings, parse_size
 from letopis.crawl import (
     CrawlLimits,

@@ -11,9 +11,8 @@ import click
 
 from letopis.archive import Archive
 from letopis.archive.watches import saved_searches_of
-from letopis.cli.context import CliContext, verb
+from letopis.cli.context import CliContext, ProgressLine, verb
 from letopis.cli.door import words_of
-from letopis.cli.output import ProgressLine
 from letopis.lazy import lazy
 from letopis.model import rfc3339
 from letopis.model.printing import counted
@@ -103,5 +102,5 @@ def _stop_at_signals(*stops: Callable[[], None]) -> None:
 
 
 _ABOUT = "Watches: check pages regularly and alert when something happens."
-watch_verb = words_of("watch", "watches alerts watch_tags", _ABOUT)
+watch_verb = words_of("watch", "watches alerts watch_options", _ABOUT)
 watch_verb.add_command(run_verb)

@@ -10,8 +10,7 @@ import click
 
 from letopis import zrec
 from letopis.archive import utc_now
-from letopis.cli.context import CliContext, VerbGroup, read_file, shared_options, verb, write_output
-from letopis.cli.output import ProgressLine
+from letopis.cli.context import CliContext, ProgressLine, VerbGroup, read_file, shared_options, verb, write_output
 from letopis.errors import UsageError
 from letopis.exchange.remote_file import open_zrec, sync_file
 from letopis.model.printing import counted
