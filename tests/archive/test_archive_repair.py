@@ -70,6 +70,35 @@ def test_repair_saves_what_only_the_catalogue_has_when_a_table_is_damaged(
     assert (folder / "catalogue.sqlite.damaged-1").exists()
 
 
+@pytest.mark.parametrize("damage", [b"\xe4", b"#"], ids=["no text", "no statement"])
+@pytest.mark.parametrize("table", [b"host", b"account_token"])
+def test_a_damaged_definition_of_a_table_hides_no_other_table(
+    tmp_path: Path, sound: Path, table: bytes, damage: bytes
+) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    file = folder / "catalogue.sqlite"
+    file.write_bytes(file.read_bytes().replace(b"CREATE TABLE " + table, b"CREATE" + damage + b"TABLE " + table, 1))
+    with pytest.raises(Damaged):
+        Archive(folder)
+    assert Archive.repair(placed(folder)).lost == ()
+    with Archive(folder) as archive:
+        assert [archive.get(put.url, at=put.at).body for put in damage_puts()] == [put.body for put in damage_puts()]
+        assert accounts_of(archive).sign_in("ada", "a long password") is not None
+        assert list(archive.verify()) == []
+
+
+def test_a_newest_log_of_which_nothing_can_be_read_is_gone_after_its_repair(tmp_path: Path, sound: Path) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    log = max((folder / "packs").glob("*.log"))
+    log.write_bytes(random.Random(1).randbytes(log.stat().st_size))
+    assert len(Archive.repair(placed(folder)).lost) == 8
+    with Archive(folder) as archive:
+        assert list(archive.verify()) == []
+        archive.put("http://example.org/", b"after")
+        assert wrong_reads(folder) == []
+    assert not log.exists()
+
+
 def test_repair_ends_where_rows_are_out_of_their_order(tmp_path: Path, sound: Path) -> None:
     folder = shutil.copytree(sound, tmp_path / "a")
     disorder_page(folder / "catalogue.sqlite", page_of(folder / "catalogue.sqlite", "host"))
