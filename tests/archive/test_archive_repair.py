@@ -23,6 +23,8 @@ from letopis.archive.accounts import accounts_of
 from letopis.cli.main import main
 from letopis.config import ArchiveSettings, Settings
 from letopis.errors import Damaged, LetopisError, NewerFormat, NotReady
+from letopis.monitor.watch import WatchSpec
+from letopis.monitor.watch_list import WatchList
 
 pytestmark = pytest.mark.files
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -295,3 +297,20 @@ def test_a_full_disk_is_not_called_damage(tmp_path: Path, sound: Path) -> None:
     assert "repair" not in said
     with Archive(folder) as archive:
         assert list(archive.verify()) == []
+
+
+@pytest.mark.parametrize("column", ["spec", "state"])
+def test_damaged_json_of_a_watch_is_named_and_costs_that_watch_alone(tmp_path: Path, sound: Path, column: str) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    with Archive(folder) as archive:
+        WatchList(archive).add(["http://a.example/", "http://b.example/"], WatchSpec(every=60.0))
+    with closing(sqlite3.connect(folder / "catalogue.sqlite")) as connection, connection:
+        connection.execute(f"UPDATE watch SET {column} = replace({column}, '{{', '[') WHERE url = 'http://a.example/'")
+    with Archive(folder) as archive, pytest.raises(Damaged, match="is not JSON"):
+        WatchList(archive).entries()
+    assert [sentence.split(":")[0] for sentence in Archive.repair(placed(folder)).unread] == ["watch"]
+    with Archive(folder) as archive:
+        assert list(archive.verify()) == []
+        kept = [one.watch.url for one in WatchList(archive).entries()]
+        assert kept == ["http://a.example/", "http://b.example/"][1 if column == "spec" else 0 :]
+        assert accounts_of(archive).sign_in("ada", "a long password") is not None

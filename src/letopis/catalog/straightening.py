@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from letopis.catalog.catalog import Catalog
 from letopis.catalog.database import Cursor
-from letopis.catalog.schema import TYPED_TABLES, misfits
+from letopis.catalog.schema import TYPED_TABLES, damaged_json, misfits
 from letopis.catalog.table_copy import known_tables
+from letopis.model.printing import counted
 from letopis.urls import host as host_of
 from letopis.urls import surt, url_key
 
@@ -30,12 +31,17 @@ _LAST_CHECKED = (
 )
 
 
-def straighten(catalog: Catalog) -> None:
-    """Makes the rows of a catalogue agree with each other, in one transaction."""
+def straighten(catalog: Catalog) -> tuple[str, ...]:
+    """Makes the rows of a catalogue agree with each other, in one transaction; says what only it knew and is gone."""
+    gone = []
     known_tables(catalog.database, catalog.database)  # of the tables of a topic damage may have left a part
     with catalog.transaction() as cursor:
         for table in TYPED_TABLES if catalog.database.dialect.name == "sqlite" else ():
             cursor.run(f"DELETE FROM {table} WHERE {misfits(cursor, table)}")
+        for one in damaged_json(cursor) if catalog.database.dialect.name == "sqlite" else ():
+            mend = f"UPDATE {one.table} SET {one.column} = {one.instead}" if one.instead else f"DELETE FROM {one.table}"
+            cursor.run(f"{mend} WHERE {one.test}")
+            gone.append(f"{one.table}: {one.column} of {counted(one.rows, 'row')} cannot be read")
         _drop_misnamed(catalog, cursor)
         for statement in _WITHOUT_OWNER:
             cursor.run(statement)
@@ -49,6 +55,7 @@ def straighten(catalog: Catalog) -> None:
             "INSERT INTO surt (name, resource) VALUES (?, ?) ON CONFLICT DO NOTHING",
             ((surt(url), number) for url, number in names),
         )
+    return tuple(gone)
 
 
 def _drop_misnamed(catalog: Catalog, cursor: Cursor) -> None:
