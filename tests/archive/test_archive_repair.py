@@ -23,6 +23,8 @@ from letopis.archive.accounts import accounts_of
 from letopis.cli.main import main
 from letopis.config import ArchiveSettings, Settings
 from letopis.errors import Damaged, LetopisError, NewerFormat, NotReady
+from letopis.monitor.watch import WatchSpec
+from letopis.monitor.watch_list import WatchList
 
 pytestmark = pytest.mark.files
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -68,6 +70,35 @@ def test_repair_saves_what_only_the_catalogue_has_when_a_table_is_damaged(
         assert accounts_of(archive).sign_in("ada", "a long password") is not None
         assert list(archive.verify()) == []
     assert (folder / "catalogue.sqlite.damaged-1").exists()
+
+
+@pytest.mark.parametrize("damage", [b"\xe4", b"#"], ids=["no text", "no statement"])
+@pytest.mark.parametrize("table", [b"host", b"account_token"])
+def test_a_damaged_definition_of_a_table_hides_no_other_table(
+    tmp_path: Path, sound: Path, table: bytes, damage: bytes
+) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    file = folder / "catalogue.sqlite"
+    file.write_bytes(file.read_bytes().replace(b"CREATE TABLE " + table, b"CREATE" + damage + b"TABLE " + table, 1))
+    with pytest.raises(Damaged):
+        Archive(folder)
+    assert Archive.repair(placed(folder)).lost == ()
+    with Archive(folder) as archive:
+        assert [archive.get(put.url, at=put.at).body for put in damage_puts()] == [put.body for put in damage_puts()]
+        assert accounts_of(archive).sign_in("ada", "a long password") is not None
+        assert list(archive.verify()) == []
+
+
+def test_a_newest_log_of_which_nothing_can_be_read_is_gone_after_its_repair(tmp_path: Path, sound: Path) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    log = max((folder / "packs").glob("*.log"))
+    log.write_bytes(random.Random(1).randbytes(log.stat().st_size))
+    assert len(Archive.repair(placed(folder)).lost) == 8
+    with Archive(folder) as archive:
+        assert list(archive.verify()) == []
+        archive.put("http://example.org/", b"after")
+        assert wrong_reads(folder) == []
+    assert not log.exists()
 
 
 def test_repair_ends_where_rows_are_out_of_their_order(tmp_path: Path, sound: Path) -> None:
@@ -266,3 +297,20 @@ def test_a_full_disk_is_not_called_damage(tmp_path: Path, sound: Path) -> None:
     assert "repair" not in said
     with Archive(folder) as archive:
         assert list(archive.verify()) == []
+
+
+@pytest.mark.parametrize("column", ["spec", "state"])
+def test_damaged_json_of_a_watch_is_named_and_costs_that_watch_alone(tmp_path: Path, sound: Path, column: str) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    with Archive(folder) as archive:
+        WatchList(archive).add(["http://a.example/", "http://b.example/"], WatchSpec(every=60.0))
+    with closing(sqlite3.connect(folder / "catalogue.sqlite")) as connection, connection:
+        connection.execute(f"UPDATE watch SET {column} = replace({column}, '{{', '[') WHERE url = 'http://a.example/'")
+    with Archive(folder) as archive, pytest.raises(Damaged, match="is not JSON"):
+        WatchList(archive).entries()
+    assert [sentence.split(":")[0] for sentence in Archive.repair(placed(folder)).unread] == ["watch"]
+    with Archive(folder) as archive:
+        assert list(archive.verify()) == []
+        kept = [one.watch.url for one in WatchList(archive).entries()]
+        assert kept == ["http://a.example/", "http://b.example/"][1 if column == "spec" else 0 :]
+        assert accounts_of(archive).sign_in("ada", "a long password") is not None

@@ -133,6 +133,8 @@ class Compaction:
         """Writes what is used of some packs anew, so that these can go."""
         before, sparse = self.survey()
         finished = self.work(ALL_DOCUMENTS, sparse | packs, "full")
+        with self._gate.open() as store:
+            store.begin_behind(packs)
         return self.end(before, self.done, finished)
 
     def survey(self) -> tuple[int, frozenset[int]]:

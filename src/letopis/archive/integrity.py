@@ -175,13 +175,13 @@ def rebuild_catalog(
     """
     with catalog.rebuilding():
         shutil.rmtree(indexes, ignore_errors=True)
-        straighten(catalog)
+        gone = straighten(catalog)
         # The packs of a clone hold more than it shows: rows that were saved are what it showed.
         shown = clone and catalog.totals().versions > 0
         taken = TakenIn(0, 0, ()) if shown else take_in_facts(catalog, store)
         done = drop_lost_versions(catalog, store, clone=clone)
         straighten(catalog)
-    return RepairReport(True, catalog.totals().versions, (*taken.lost, *done.lost), missing)
+    return RepairReport(True, catalog.totals().versions, (*taken.lost, *done.lost), (*missing, *gone))
 
 
 def rebuild_file(settings: Settings, file: Path) -> RepairReport:

@@ -27,6 +27,7 @@ from letopis.catalog.watches import (
     Watches,
     WatchRow,
     saved_key,
+    stored_json,
     watch_key,
 )
 from letopis.lazy import lazy
@@ -42,7 +43,7 @@ else:
 __all__ = [
     "CLAIM_MILLIS", "FOUND", "NEVER", "TEST", "AlertRow", "DeliveryRow", "FoundResult", "JudgedWatch",
     "LatestChange", "NewAlert", "SavedLook", "SavedSearchRow", "UndeliveredAlerts", "WatchRow", "WatchedPage",
-    "saved_key", "saved_searches_of", "watch_key", "watched_pages", "watches_of",
+    "saved_key", "saved_searches_of", "stored_json", "watch_key", "watched_pages", "watches_of",
 ]  # fmt: skip
 
 

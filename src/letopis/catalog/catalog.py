@@ -14,7 +14,7 @@ from letopis.catalog.dialect import Dialect, Sqlite
 from letopis.catalog.imported import ImportedRecords
 from letopis.catalog.queues import Queues
 from letopis.catalog.resources import NoiseProfiles, Observers, Resources
-from letopis.catalog.schema import SCHEMA_VERSION, TYPED_TABLES, mark_schema, misfits, prepare_schema
+from letopis.catalog.schema import SCHEMA_VERSION, TYPED_TABLES, damaged_json, mark_schema, misfits, prepare_schema
 from letopis.catalog.sets import SetParts
 from letopis.catalog.version_log import RecentChanges
 from letopis.catalog.versions import Versions
@@ -175,6 +175,9 @@ class Catalog:
         for table in TYPED_TABLES if self.database.dialect.name == "sqlite" else ():
             if count := self.database.count(f"SELECT count(*) FROM {table} WHERE {misfits(self.database, table)}"):
                 yield f"{count} rows of {table} with a value of another type"
+        if self.database.dialect.name == "sqlite":
+            for one in damaged_json(self.database):
+                yield f"{one.rows} rows of {one.table} with damaged JSON"
 
     def _backup(self) -> None:
         """A copy of a SQLite file before its first migration; servers have their own backups."""

@@ -184,6 +184,8 @@ class Sqlite:
             yield
         except sqlite3.DatabaseError as error:
             raise _explain_sqlite(self.file, error) from error
+        except UnicodeDecodeError as error:  # SQLite's own words about damage name what is damaged
+            raise Damaged(f"{self.file} is damaged (a name in it is no text)", REPAIR) from error
 
     def long_answer(self, connection: Any, *, held: bool) -> AbstractContextManager[Any]:
         """Every cursor works out its rows as they are fetched."""
@@ -221,7 +223,7 @@ _FULL = {sqlite3.SQLITE_FULL}
 _NOT_WRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 _NO_ROOM = _FULL | _NOT_WRITABLE | {sqlite3.SQLITE_IOERR}
-_LOST_TABLE = ("no such table", "no such column", "malformed")
+_LOST_TABLE = ("no such table", "no such column", "malformed", "Could not decode to UTF-8")
 
 
 def _explain_sqlite(file: Path, error: sqlite3.DatabaseError) -> Exception:

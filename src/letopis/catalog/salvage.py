@@ -24,8 +24,9 @@ from letopis.binary import fsync_folder, make_private_file, write_errors
 from letopis.catalog.catalog import Catalog
 from letopis.catalog.database import Cursor
 from letopis.catalog.dialect import Sqlite
-from letopis.catalog.schema import SCHEMA_VERSION, TYPED_TABLES, misfits, schema_statements
+from letopis.catalog.schema import SCHEMA_VERSION, TYPED_TABLES, damaged_json, misfits, schema_statements
 from letopis.catalog.table_copy import known_tables
+from letopis.model.printing import counted
 from letopis.urls import host as host_of
 from letopis.urls import surt, url_key
 
@@ -34,6 +35,10 @@ _NOT_COPIED = ("surt", "sqlite_sequence", "sqlite_stat1")
 _KEPT_OUT_OF_META = ("schema", "packs")
 _ROWS_AT_ONCE = 200
 _LAST_ROW = 1 << 62
+_FORGIVING = "PRAGMA writable_schema = ON"
+"""A definition that cannot be read hides no other table."""
+_UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""What reading a damaged file raises: SQLite names what is damaged in its own words, which may be no text."""
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "INTEGER": (int,), "BIGINT": (int,), "SMALLINT": (int,), "TEXT": (str,), "BLOB": (bytes,), "REAL": (float, int),
 }  # fmt: skip
@@ -54,6 +59,7 @@ def salvage_rows(damaged: Path, draft: Path) -> tuple[bool, tuple[str, ...]]:
                 copy.rename(draft)
                 return True, ()
             return False, ()
+        _mend_definitions(copy, draft)
         return False, tuple(_copy_tables(copy, draft))
     finally:
         _remove_with_log(copy)
@@ -107,8 +113,25 @@ def _is_sound_again(copy: Path) -> bool:
             made = {row[0] for row in connection.execute("SELECT sql FROM sqlite_master")}
         # Damage may have changed what a table is said to be, and every page of it is sound.
         return answers == [("ok",)] and made.issuperset(schema_statements(Sqlite.types))
-    except sqlite3.DatabaseError:
+    except _UNREADABLE:
         return False
+
+
+def _mend_definitions(copy: Path, draft: Path) -> None:
+    """A table whose definition or name is damaged gets that of the draft: its rows may be sound."""
+    with (
+        suppress(*_UNREADABLE),
+        closing(sqlite3.connect(copy, isolation_level=None)) as source,
+        closing(sqlite3.connect(draft, isolation_level=None)) as target,
+    ):
+        source.text_factory = _text
+        source.execute(_FORGIVING)
+        source.execute("UPDATE sqlite_master SET name = tbl_name WHERE type = 'table' AND name <> tbl_name")
+        for name, sql in target.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall():
+            try:
+                source.execute(f"SELECT 1 FROM {name} LIMIT 0")
+            except _UNREADABLE:
+                source.execute("UPDATE sqlite_master SET sql = ? WHERE type = 'table' AND name = ?", (sql, name))
 
 
 def _copy_tables(copy: Path, draft: Path) -> Iterator[str]:
@@ -119,14 +142,15 @@ def _copy_tables(copy: Path, draft: Path) -> Iterator[str]:
     ):
         source.text_factory = _text
         try:
+            source.execute(_FORGIVING)
             source.execute("PRAGMA cell_size_check = ON")
             listed = source.execute("SELECT name, sql, type FROM sqlite_master ORDER BY type DESC").fetchall()
-        except sqlite3.DatabaseError as error:
+        except _UNREADABLE as error:
             yield f"nothing of the old catalogue except what the packs contain ({error})"
             return
         for name, sql, kind in listed:
             if kind == "index" and sql:
-                with suppress(sqlite3.DatabaseError):
+                with suppress(*_UNREADABLE):
                     target.execute(sql)
             elif kind == "table" and isinstance(name, str) and name not in _NOT_COPIED:
                 yield from _copy_table(source, target, name, str(sql))
@@ -136,7 +160,7 @@ def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, name: st
     if target.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone() is None:
         try:
             target.execute(sql)
-        except sqlite3.DatabaseError:
+        except _UNREADABLE:
             yield f"{name}: the table cannot be read"
             return
     described = target.execute(f"PRAGMA table_info({name})").fetchall()
@@ -204,7 +228,7 @@ class _TableRows:
         question = f"SELECT rowid, {self._names} FROM {self._table} NOT INDEXED WHERE rowid >= ? ORDER BY rowid LIMIT ?"
         try:
             rows = self._source.execute(question, (first, most)).fetchall()
-        except sqlite3.DatabaseError:
+        except _UNREADABLE:
             return None
         numbers = [first - 1, *(row[0] for row in rows)]
         # A damaged number may lie out of its order: whoever went on behind it would read the same rows for ever.
@@ -232,7 +256,7 @@ class _TableRows:
                     if row in found and order:
                         break
                     found[row] = None
-            except sqlite3.DatabaseError:
+            except _UNREADABLE:
                 self._missing.unknown = True
                 continue
             if not order:
@@ -268,12 +292,17 @@ _LAST_CHECKED = (
 )
 
 
-def straighten(catalog: Catalog) -> None:
-    """Makes the rows of a catalogue agree with each other, in one transaction."""
+def straighten(catalog: Catalog) -> tuple[str, ...]:
+    """Makes the rows of a catalogue agree with each other, in one transaction; says what only it knew and is gone."""
+    gone = []
     known_tables(catalog.database, catalog.database)  # of the tables of a topic damage may have left a part
     with catalog.transaction() as cursor:
         for table in TYPED_TABLES if catalog.database.dialect.name == "sqlite" else ():
             cursor.run(f"DELETE FROM {table} WHERE {misfits(cursor, table)}")
+        for one in damaged_json(cursor) if catalog.database.dialect.name == "sqlite" else ():
+            mend = f"UPDATE {one.table} SET {one.column} = {one.instead}" if one.instead else f"DELETE FROM {one.table}"
+            cursor.run(f"{mend} WHERE {one.test}")
+            gone.append(f"{one.table}: {one.column} of {counted(one.rows, 'row')} cannot be read")
         _drop_misnamed(catalog, cursor)
         for statement in _WITHOUT_OWNER:
             cursor.run(statement)
@@ -287,6 +316,7 @@ def straighten(catalog: Catalog) -> None:
             "INSERT INTO surt (name, resource) VALUES (?, ?) ON CONFLICT DO NOTHING",
             ((surt(url), number) for url, number in names),
         )
+    return tuple(gone)
 
 
 def _drop_misnamed(catalog: Catalog, cursor: Cursor) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from letopis.catalog.database import Cursor, Database
@@ -166,6 +166,36 @@ def misfits(reader: RowReader, table: str) -> str:
         kinds = [kind for word, kind in _KINDS.items() if word in str(declared)]
         tests += [f"typeof({column}) NOT IN ('{kind}', 'null')" for kind in kinds]
     return " OR ".join(tests)
+
+
+_JSON = {
+    ("watch", "state"): "'{\"changed\": ' || added || '}'",
+    ("alert", "facts"): "'{}'",
+    ("watch", "spec"): "",
+    ("watch_tag", "spec"): "",
+    ("saved_search", "spec"): "",
+}
+"""Columns whose JSON whole lists rely on, and what may stand there instead; nothing may where it says what to do."""
+
+
+class DamagedJson(NamedTuple):
+    """Rows of a table in which a column holds no JSON any more: how many, what finds them, what may stand there."""
+
+    table: str
+    column: str
+    rows: int
+    test: str
+    instead: str
+
+
+def damaged_json(reader: RowReader) -> Iterator[DamagedJson]:
+    """What damage has left of JSON in a SQLite file."""
+    for (table, column), instead in _JSON.items():
+        test = f"NOT json_valid({column})"
+        if reader.one(_TABLE_EXISTS["sqlite"], (table,)) is None:
+            continue
+        if rows := reader.count(f"SELECT count(*) FROM {table} WHERE {test}"):
+            yield DamagedJson(table, column, rows, test, instead)
 
 
 class RowReader(Protocol):

@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from letopis.catalog.database import Cursor
 from letopis.catalog.schema import TopicTables
+from letopis.errors import REPAIR, Damaged
 from letopis.tuples import NamedTuple
 
 WATCH_TABLES = """
@@ -55,6 +57,15 @@ def saved_key(number: int) -> str:
 def watch_key(url: str, name: str = "") -> str:
     """What tells the watches of an archive apart."""
     return f"{url}#{name}" if name else url
+
+
+def stored_json(text: str) -> dict[str, Any]:
+    """What a row keeps as JSON; Damaged where it is none, which only damage makes of it."""
+    try:
+        found: dict[str, Any] = json.loads(text)
+    except ValueError:
+        raise Damaged(f"a row of the catalogue is damaged ({text[:60]!r} is not JSON)", REPAIR) from None
+    return found
 
 
 class WatchRow(NamedTuple):
@@ -371,7 +382,7 @@ class Watches(TopicTables):
         )
         found: dict[str, UndeliveredAlerts] = {}
         for url, kind, text, state, error in rows:
-            facts = json.loads(text)
+            facts = stored_json(text)
             key = saved_key(facts["saved"]) if kind == FOUND else watch_key(str(url), facts.get("name", ""))
             known = found.get(key, UndeliveredAlerts(0, 0, ""))
             gave_up = state == "failed"

@@ -64,6 +64,15 @@ NO_STAMP = (0, 0)
 """The stamp of an index that is not there."""
 
 
+def tells_of_damage(error: BaseException) -> bool:
+    """Whether an error means that files of the index are not what was written; the library panics at some of that."""
+    said = str(error)
+    if type(error).__name__ == "PanicException":
+        return True
+    is_unreadable = "ata corrupt" in said or ("IO error" in said and "os error" not in said)
+    return isinstance(error, ValueError) and is_unreadable
+
+
 class WordIndex:
     """Words of all versions of an archive, kept in `index/words` of its folder.
 
@@ -179,11 +188,20 @@ class WordIndex:
             if not self._behind():
                 return 0
             with locked_folder(self._folder):
-                self._open()
-                self._check_log()
-                done = self._take_all(progress, stop)
+                try:
+                    done = self._taken_in(progress, stop)
+                except BaseException as error:
+                    if not tells_of_damage(error):
+                        raise
+                    self._start_over()
+                    done = self._taken_in(progress, stop)
             self._refresh_forms()
             return done
+
+    def _taken_in(self, progress: Callable[[int], None], stop: Callable[[], bool]) -> int:
+        self._open()
+        self._check_log()
+        return self._take_all(progress, stop)
 
     def rebuild(
         self, progress: Callable[[int], None] = lambda done: None, stop: Callable[[], bool] = lambda: False
@@ -240,12 +258,17 @@ class WordIndex:
         if not self._data.exists():
             self._start_over()
         try:
-            make_private_folder(self._data)
-            self._index = tantivy.Index(self._schema, str(self._data))
-        except ValueError:
+            self._open_files()
+        except BaseException as error:
+            if not tells_of_damage(error) and not (isinstance(error, ValueError) and self._index is None):
+                raise
             self._start_over()
-            make_private_folder(self._data)
-            self._index = tantivy.Index(self._schema, str(self._data))
+            self._open_files()
+
+    def _open_files(self) -> None:
+        self._index = None
+        make_private_folder(self._data)
+        self._index = tantivy.Index(self._schema, str(self._data))
         self._index.config_reader("manual")
         self._see()
 
@@ -372,6 +395,8 @@ class WordIndex:
             writer.commit()
             writer.wait_merging_threads()
         except ValueError as error:
+            if tells_of_damage(error):
+                raise
             raise NotReady(f"cannot write the index of words ({error}); check the free disk space") from None
         self._see()
         self._stamp = self._disk_stamp()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import lru_cache
 
+from letopis.archive.watches import stored_json
 from letopis.model import Check, Outcome, from_millis, rfc3339, to_millis
 from letopis.monitor.watch import AlertKind, AlertRule, Watch
 from letopis.tuples import NamedTuple
@@ -41,7 +42,7 @@ class WatchState(NamedTuple):
     @classmethod
     def from_json(cls, text: str) -> WatchState:
         """The inverse."""
-        return cls(**json.loads(text))
+        return cls(**stored_json(text))
 
 
 class WatchDifference(NamedTuple):

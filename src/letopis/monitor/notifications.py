@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
 from letopis.archive import Archive
-from letopis.archive.watches import TEST, AlertRow, DeliveryRow, watches_of
+from letopis.archive.watches import TEST, AlertRow, DeliveryRow, stored_json, watches_of
 from letopis.config import FetchSettings, MonitorSettings, ServeSettings
 from letopis.errors import LetopisError, MissingExtra, NotReady, Refused, UsageError
 from letopis.fetch import Origin
@@ -76,7 +76,7 @@ def notification_of(alert: AlertRow, settings: MonitorSettings, home: str = "") 
 
     `home` is where people open the web interface, for links to it.
     """
-    stored: dict[str, Any] = json.loads(alert.facts)
+    stored: dict[str, Any] = stored_json(alert.facts)
     facts = {
         "kind": alert.kind,
         "url": alert.url,
@@ -200,7 +200,7 @@ def _letters(rows: Sequence[tuple[DeliveryRow, AlertRow]]) -> list[_Letter]:
     """Every delivery by itself, but those of summaries to one target together."""
     found: dict[tuple[object, ...], _Letter] = {}
     for row, alert in rows:
-        summed = json.loads(alert.facts).get("summary")
+        summed = stored_json(alert.facts).get("summary")
         key = (row.target, row.guarded) if summed else (row.target, row.guarded, alert.id)
         found.setdefault(key, []).append((row, alert))
     return list(found.values())

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
+from letopis.archive.watches import stored_json
 from letopis.change.values import first_number
 from letopis.config import MonitorSettings
 from letopis.errors import UsageError
@@ -259,7 +260,7 @@ class WatchSpec:
     @classmethod
     def from_json(cls, text: str) -> WatchSpec:
         """The inverse; fields of later releases are ignored."""
-        stored: Mapping[str, Any] = json.loads(text)
+        stored: Mapping[str, Any] = stored_json(text)
         said = {one.name: _frozen(stored[one.name]) for one in fields(cls) if one.name in stored}
         if "when" in said:
             said["when"] = parse_alert_rules(said["when"]) if said["when"] else ()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from letopis.archive import OWN, READ, WRITE
-from letopis.archive.watches import AlertRow, DeliveryRow
+from letopis.archive.watches import AlertRow, DeliveryRow, stored_json
 from letopis.errors import NotReady, UsageError
 from letopis.fetch import Origin, private_ok
 from letopis.lazy import lazy
@@ -76,7 +75,7 @@ def watch_alerts(context: Context, asked: AlertsQuery) -> Rows[AlertDetails]:
 
 
 def _alert(row: AlertRow) -> AlertDetails:
-    facts = json.loads(row.facts)
+    facts = stored_json(row.facts)
     return AlertDetails(
         row.id, from_millis(row.time), row.kind, row.url, row.message, facts.get("tag", ""), facts.get("watch"),
         facts.get("saved"), facts.get("name", ""), facts.get("version"),
@@ -125,7 +124,7 @@ def watch_deliveries(context: Context, asked: DeliveriesQuery) -> Rows[Delivery]
 
 def _delivery(context: Context, row: DeliveryRow, alert: AlertRow) -> Delivery:
     target = row.target if context.may(OWN) else shown_target(row.target)
-    facts = json.loads(alert.facts)
+    facts = stored_json(alert.facts)
     return Delivery(
         alert.id, alert.url, facts.get("name", ""), target, row.state, row.attempts,
         from_millis(row.due), row.error, alert.message, alert.kind, facts.get("saved"),

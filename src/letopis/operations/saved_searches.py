@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from letopis.archive import OWN, READ, WRITE
 from letopis.archive.activity import newest_change
-from letopis.archive.watches import FOUND, FoundResult, SavedSearchRow, saved_key, saved_searches_of, watches_of
+from letopis.archive.watches import (
+    FOUND,
+    FoundResult,
+    SavedSearchRow,
+    saved_key,
+    saved_searches_of,
+    stored_json,
+    watches_of,
+)
 from letopis.errors import Refused, UsageError
 from letopis.fetch import Origin
 from letopis.lazy import lazy
@@ -72,7 +80,7 @@ class SavedQuestion:
     @classmethod
     def from_json(cls, text: str) -> SavedQuestion:
         """The inverse."""
-        fields = json.loads(text)
+        fields = stored_json(text)
         return cls(**fields | {"notify": tuple(fields["notify"])})
 
     @property

@@ -15,7 +15,7 @@ from letopis.operations.answers import Rows
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
-from letopis.operations.words import current_words, word_index
+from letopis.operations.words import anew_if_damaged, current_words, word_index
 
 _MAX_WORDS = 100
 
@@ -39,6 +39,7 @@ class CompletionQuery(Parameters):
     "complete", right=READ, verb="complete", route=("GET", "/search/words"), listed="words", about={"query": str},
     examples=("letopis complete kate", "letopis complete arch --limit 5 --json"),
 )  # fmt: skip
+@anew_if_damaged
 def complete(context: Context, asked: CompletionQuery) -> Rows[KnownWord]:
     """List words of the archive that begin with these letters, the most frequent first."""
     found = completions(current_words(context).snapshot(), lowered(nfc(asked.beginning.strip())), asked.limit)
@@ -63,6 +64,7 @@ class SettledForm:
 @operation(
     "wordfigure", right=WRITE, step="wordfigure", element="word", about={"extension": str, "basicextension": str}
 )
+@anew_if_damaged
 def settle_base_forms(context: Context, asked: BaseFormsCommand) -> Rows[SettledForm]:
     """Join words with an ending to the word without it as their base form; lists the words joined."""
     pairs = derive_base_forms(current_words(context), asked.extension, asked.basicextension)

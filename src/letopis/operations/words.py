@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import partial, wraps
 from html import unescape
 from itertools import count
+from typing import TypeVar
 
 from letopis import extract
 from letopis.archive import READ, Archive
@@ -34,7 +35,7 @@ from letopis.index.word_analysis import (
     phrase_history,
     site_categories,
 )
-from letopis.index.word_index import WordIndex
+from letopis.index.word_index import WordIndex, tells_of_damage
 from letopis.model import rfc3339
 from letopis.model.printing import Styled, bold, counted, printable
 from letopis.operations.answers import Rows, Value
@@ -43,6 +44,8 @@ from letopis.operations.operation import operation
 from letopis.operations.parameters import CLI_ONLY, NOT_CLI, Parameters, parameter
 from letopis.urls import parse_user_url
 
+P = TypeVar("P")
+A = TypeVar("A")
 MAX_HITS, MAX_OFFSET = 1000, 10_000
 MAX_NEAR = 10_000
 _MAX_FILTERS = 100
@@ -68,6 +71,22 @@ def current_words(context: Context, *, rebuild: bool = False) -> WordIndex:
         take_in(partial(context.counted_progress, of=of, what="versions"), context.progress.cancelled)
     context.raise_if_cancelled()
     return word_index(archive)
+
+
+def anew_if_damaged(question: Callable[[Context, P], A]) -> Callable[[Context, P], A]:
+    """An operation that asks the index of words; a damaged one is built anew from what is archived, and asked again."""
+
+    @wraps(question)
+    def answered(context: Context, asked: P) -> A:
+        try:
+            return question(context, asked)
+        except BaseException as error:
+            if not tells_of_damage(error):
+                raise
+        word_index(context.archive).rebuild()
+        return question(context, asked)
+
+    return answered
 
 
 def take_in_by_batches(context: Context) -> int:
@@ -200,6 +219,7 @@ def _shown_reason(row: SearchRow) -> Iterator[str]:
     ),
     tool=True,
 )  # fmt: skip
+@anew_if_damaged
 def search(context: Context, asked: SearchQuery) -> Rows[SearchRow]:
     """Find pages by their words, best first.
 
@@ -305,6 +325,7 @@ class NearWordsQuery(Parameters):
     about={"word": str, "distance": int}, errors=(404,),
     examples=("letopis near katedra", "letopis near system --distance 3 --site example.org --at yesterday"),
 )  # fmt: skip
+@anew_if_damaged
 def near(context: Context, asked: NearWordsQuery) -> Rows[NearbyWord]:
     """List the words that occur near a word in one block, in base forms.
 
@@ -337,6 +358,7 @@ def _shown_phrase(found: PhraseHistory) -> str:
     "when", right=READ, verb="when", route=("GET", "/when"), step="when", sentence=_shown_phrase, errors=(404,),
     examples=("letopis when 'terms of service'", "letopis when katedra --site example.org"), tool=True,
 )  # fmt: skip
+@anew_if_damaged
 def when(context: Context, asked: PhraseQuery) -> Value[PhraseHistory]:
     """Find when a phrase first and last appeared on any page, over all versions."""
     _require_sites(context, asked.sites)
@@ -369,6 +391,7 @@ class ParagraphOrigin:
         "letopis origin https://example.org/ --at 2024-01-31 --json",
     ),
 )  # fmt: skip
+@anew_if_damaged
 def origin(context: Context, asked: OriginQuery) -> Rows[ParagraphOrigin]:
     """Find where and when each long paragraph of a page first appeared in the archive.
 
@@ -411,6 +434,7 @@ def _shown_category(category: PageCategory) -> str:
     about={"site": str, "at": datetime}, sentence=_shown_category, errors=(404,),
     examples=("letopis categories example.org", "letopis categories example.org --at 2024-01-31 --json"),
 )  # fmt: skip
+@anew_if_damaged
 def categories(context: Context, asked: CategoriesQuery) -> Rows[PageCategory]:
     """Sort the pages of a site into a tree by their key words.
 

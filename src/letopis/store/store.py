@@ -266,6 +266,15 @@ class Store:
         """Numbers of the packs that wait for compaction."""
         return {pack for pack in self._packs.refresh() if self._packs.is_log(pack)}
 
+    def begin_behind(self, packs: Collection[int]) -> None:
+        """Begins another log where the newest pack is one of these: the highest number stays, so it could not go."""
+        log = self._writer()
+        log.flush()
+        if max(self._packs.refresh(), default=0) in packs:
+            log.roll()
+            log.begin()
+            log.sync()
+
     def sparse(self, used: Mapping[int, int], share: float = 0.5) -> set[int]:
         """Compacted packs of whose contents less than a share is in use; `used` gives stored bytes by pack number."""
         sizes = self._packs.refresh()

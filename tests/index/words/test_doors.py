@@ -326,3 +326,16 @@ def test_what_links_say_beside_their_text_is_found_in_every_door(tmp_path: Path)
             assert [row["url"] for row in answer["results"]] == [ONE]
         assert "</mark> of ferries" in http(made, "/api/v1/search", {"q": "timetable"}).json()["results"][0]["snippet"]
         assert verb(made.folder, "search", "2024-01-01T00:00:00+00:00")[1] == []
+
+
+@pytest.mark.parametrize("part", ["term", "pos"])
+def test_a_damaged_index_is_built_anew_and_answers(tmp_path: Path, part: str) -> None:
+    asked = SearchQuery(query='"readers of it"')
+    with Archive(tmp_path / "a") as archive:
+        archive.put(ONE, f"<p>{PROSE}".encode())
+        assert [row.url for row in search(Context(archive), asked)] == [ONE]
+    for file in (tmp_path / "a" / "index" / "words").glob(f"v*/*.{part}"):
+        data = file.read_bytes()
+        file.write_bytes(bytes(len(data) - 200) + data[-200:]) if part == "term" else file.unlink()
+    with Archive(tmp_path / "a") as archive:
+        assert [row.url for row in search(Context(archive), asked)] == [ONE]
