@@ -71,7 +71,8 @@ def test_filters_of_one_kind_choose_together_what_any_of_them_finds() -> None:
     assert filter_text("one\ntwo\nthree", [*one("exclude", "one"), *one("exclude", "three")]) == "two"
     offer = "<html><p class=price itemprop=price content=19>19 EUR</p><p class=stock>Sold out</p></html>"
     seen = filter_source(offer, "text/html", [*one("price", ".price"), *one("stock", ".stock")])
-    assert "19" in seen and seen.count("<") > 2
+    assert "19" in seen
+    assert "out of stock" in seen
 
 
 def test_lines_are_chosen_by_patterns() -> None:
