@@ -56,6 +56,24 @@ def test_filters_run_in_order() -> None:
     assert filter_source(HTML, "text/html", chain) == "<p>Two</p>"
 
 
+def test_filters_of_one_kind_choose_together_what_any_of_them_finds() -> None:
+    html = "<h1>Kettle</h1><p class=price>19 EUR</p><p>Text</p>"
+    assert filter_source(html, "text/html", [*one("css", ".price"), *one("css", "h1")]) == (
+        '<h1>Kettle</h1>\n<p class="price">19 EUR</p>'
+    )
+    assert filter_source(html, "text/html", [*one("xpath", "//h1/text()"), *one("xpath", "//p[@class]/text()")]) == (
+        "Kettle\n19 EUR"
+    )
+    both = [*one("jsonpath", "$.a"), *one("jsonpath", "$.b[0]")]
+    assert filter_source('{"a": 1, "b": [2]}', "application/json", both) == "1\n2"
+    assert filter_text("one\ntwo\nthree", [*one("include", "one"), *one("include", "three")]) == "one\nthree"
+    assert filter_text("one\ntwo\nthree", [*one("exclude", "one"), *one("exclude", "three")]) == "two"
+    offer = "<html><p class=price itemprop=price content=19>19 EUR</p><p class=stock>Sold out</p></html>"
+    seen = filter_source(offer, "text/html", [*one("price", ".price"), *one("stock", ".stock")])
+    assert "19" in seen
+    assert "out of stock" in seen
+
+
 def test_lines_are_chosen_by_patterns() -> None:
     text = "price 10\nnoise 1\nprice 20"
     assert filter_text(text, one("include", "^price")) == "price 10\nprice 20"

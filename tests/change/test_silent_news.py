@@ -285,3 +285,22 @@ def test_another_way_of_writing_the_same_is_no_news(old: str, new: str) -> None:
 def test_a_state_is_news_at_every_look_however_often_it_changes(states: tuple[str, ...], frame: str) -> None:
     pages = [html(body=frame.format(state)) for state in islice(cycle(states), 20)]
     assert told(pages) == [True] * 19
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<p>Release date: {}</p>", "<p>Respond by {}</p>", "<p>Last day: {}</p>", "<p>Next collection: {}</p>",
+     "<table><tr><td>Planned for</td><td>{}</td></tr></table>", "<dl><dt>Moving in:</dt><dd>{}</dd></dl>",
+     "<p>Doručíme {}</p>"],
+)  # fmt: skip
+def test_the_date_of_what_a_label_or_a_few_words_name_is_news(text: str) -> None:
+    assert told([html(body=text.format(date)) for date in ("30 November 2026", "15 December 2026")]) == [True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<p>Last updated: {}</p>", "<table><tr><td>Last updated</td><td>{}</td></tr></table>", "<p>{}</p>",
+     "<table><tr><td>Date</td><td>{}</td></tr></table>", "<p>Published by the town, {}</p>"],
+)  # fmt: skip
+def test_a_date_of_the_page_itself_is_no_news(text: str) -> None:
+    assert told([html(body=text.format(date)) for date in ("30 November 2026", "15 December 2026")]) == [False]

@@ -21,6 +21,7 @@ from letopis.cli import main
 from letopis.errors import LetopisError, UsageError
 from letopis.exchange.imports import import_sources, source_kind, watches_of_source
 from letopis.exchange.sources import SourceHints
+from letopis.urls import parse_user_url
 from letopis_migrate.urlwatch import yaml_documents
 
 PAGE = "https://example.org/news"
@@ -105,10 +106,31 @@ def test_other_tables_with_the_same_columns_come_in(tmp_path: Path) -> None:
 
 
 def test_jobs_of_urlwatch_become_watches(tmp_path: Path) -> None:
-    news, app = watches_of_source(str(urlwatch_folder(tmp_path / "urlwatch")), "urlwatch", SourceHints())
-    chosen = (("css", "main"), ("css", "#price"), ("include", "a\\.b"), ("exclude", "ad[0-9]"))
+    news, command, app = watches_of_source(str(urlwatch_folder(tmp_path / "urlwatch")), "urlwatch", SourceHints())
+    chosen = (("css", 'main [id="price"]'), ("include", "a\\.b"), ("exclude", "ad[0-9]"))
     assert (news.url, news.filters, news.left_out) == (PAGE, chosen, ("shellpipe",))
-    assert (app.url, app.paused) == ("https://example.org/app", True)
+    assert (app.url, app.paused, app.left_out) == ("https://example.org/app", True, ("browser",))
+    with pytest.raises(LetopisError, match="cannot be fetched"):
+        parse_user_url(command.url)
+
+
+@pytest.mark.parametrize(
+    ("job", "filters", "left_out"),
+    [
+        ("filter: [{css: {selector: p, skip: 1, exclude: b}}]", (("remove", "b"), ("css", "p")), ("skip of its css",)),
+        ("filter: [{css: 'a, b'}, {css: i}]", (("css", "a, b"),), ("second css",)),
+        ("filter: [{xpath: {path: //p, exclude: //b}}]", (("xpath", "//p"),), ("exclude of its xpath",)),
+        ("filter: [{grep: a}, {grep: b}]", (("include", "^(?=.*(?:a))(?=.*(?:b))"),), ()),
+        ("filter: [{grepi: a}, {grepi: b}]", (("exclude", "a"), ("exclude", "b")), ()),
+        ("data: {a: b}\nheaders: {X: y}\nadditions_only: true", (), ("data", "headers", "additions_only")),
+    ],
+)  # fmt: skip
+def test_what_a_job_of_urlwatch_says_is_taken_over_or_named(
+    tmp_path: Path, job: str, filters: tuple[tuple[str, str], ...], left_out: tuple[str, ...]
+) -> None:
+    (tmp_path / "urls.yaml").write_text(f"url: {PAGE}\n{job}\n")
+    (watch,) = watches_of_source(str(tmp_path / "urls.yaml"), "urlwatch", SourceHints())
+    assert (watch.filters, watch.left_out) == (filters, left_out)
 
 
 @pytest.mark.parametrize(
@@ -196,10 +218,37 @@ def test_watches_of_changedetection_are_watched(tmp_path: Path, capsys: pytest.C
     row = json.loads(capsys.readouterr().out)
     assert (row["url"], row["every"], row["tag"]) == (PAGE, 9000.0, "shops")
     told = [(one["kind"], one["expression"]) for one in row["filters"]]
-    assert told == [
-        ("css", "main"), ("xpath", "//h1"), ("jsonpath", "$.a"), ("remove", "nav"), ("exclude", "clock \\d+"),
-        ("exclude", "a\\.b"),
-    ]  # fmt: skip
+    assert told == [("remove", "nav"), ("css", "main"), ("exclude", "clock \\d+"), ("exclude", "(?i)a\\.b")]
+
+
+@pytest.mark.parametrize(
+    ("watch", "every", "filters", "named"),
+    [
+        ({"time_between_check_use_default": True, "time_between_check": {"days": 1}}, 10800.0, (), ""),
+        ({"include_filters": ["h1", ".price"]}, 10800.0, (("css", "h1"), ("css", ".price")), ""),
+        ({"include_filters": ["h1", "xpath://p"]}, 10800.0, (("css", "h1"),), "filter xpath://p"),
+        ({"tags": ["t"], "ignore_text": ["/a/i"]}, 10800.0, (("css", ".tagged"), ("exclude", "(?i)a")), ""),
+        ({"processor": "restock_diff"}, 10800.0, (("price", "html"), ("stock", "html")), ""),
+        ({"fetch_backend": "html_webdriver"}, 10800.0, (), "fetch_backend 'html_webdriver'"),
+        ({"fetch_backend": "system", "method": "GET", "processor": "text_json_diff"}, 10800.0, (), ""),
+        ({"headers": {"A": "b"}, "method": "POST", "body": "x"}, 10800.0, (), "headers body method 'POST'"),
+        ({"filter_text_removed": False}, 10800.0, (), "choice of added, replaced or removed lines"),
+        ({"time_schedule_limit": {"enabled": True}}, 10800.0, (), "time_schedule_limit"),
+        ({"url": "source:http://example.org/{{ x }}"}, 10800.0, (),
+         "template in the address comparison of the source instead of the text"),
+    ],
+)  # fmt: skip
+def test_what_changedetection_was_told_is_taken_over_or_named(
+    tmp_path: Path, watch: dict[str, object], every: float, filters: tuple[tuple[str, str], ...], named: str
+) -> None:
+    common = {"global_subtractive_selectors": ["footer"], "global_ignore_text": ["Visitors"]}
+    tags = {"t": {"title": "shops", "include_filters": [".tagged"]}}
+    settings = {"requests": {"time_between_check": {"hours": 3}}, "application": {"tags": tags, **common}}
+    stored = {"watching": {"1": {"url": PAGE, **watch}}, "settings": settings}
+    (tmp_path / "url-watches.json").write_text(json.dumps(stored))
+    (found,) = watches_of_source(str(tmp_path), "changedetection", SourceHints())
+    assert (found.every, " ".join(found.left_out)) == (every, named)
+    assert found.filters == (("remove", "footer"), *filters, ("exclude", "(?i)Visitors"))
 
 
 def test_a_brotli_bomb_is_named_and_not_unpacked(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -198,3 +199,27 @@ def test_a_chosen_part_that_goes_is_told_even_where_the_conditions_do_not_hold()
     assert "shows nothing that the filters of the watch select" in alerts[0].message
     alerts, _ = decide_alerts(watch("changed"), WatchHistory(SEEN, [check(1)], 2, START), gone)
     assert alerts[0].message.endswith("0 lines added, 1 removed; the filters of the watch select nothing now")
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        (check(0, 404), ["has appeared; before, it answered with status 404"]),
+        (check(0, 0), ["has appeared; before, it did not answer"]),
+        (check(0, outcome=Outcome.TOO_LARGE), ["has appeared; before, it was too large to be stored"]),
+        (check(0)._replace(available=None, status=0, outcome=Outcome.REFUSED), []),
+    ],
+)
+def test_a_page_that_appears_after_it_was_asked_in_vain_has_changed(first: Check, said: list[str]) -> None:
+    rules = watch("changed")
+    alerts, state = decide_alerts(rules, WatchHistory(WatchState(), [first], None, START), None)
+    assert alerts == []
+    alerts, state = decide_alerts(rules, WatchHistory(state, [check(1)], 1, START), None)
+    assert [alert.message for alert in alerts] == [f"{URL} {text}" for text in said]
+    assert say(rules, state, check(2))[0] == []
+
+
+def test_a_page_that_appears_is_told_once() -> None:
+    for when, told in (("changed,recovered", "recovered"), ("changed,unavailable:2,recovered", "changed")):
+        _, state = say(watch(when), WatchState(), check(0, 404), version=None)
+        assert say(watch(when), state, check(1), version=1)[0] == [told]

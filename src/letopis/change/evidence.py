@@ -18,6 +18,8 @@ from math import sqrt
 from letopis.change.fingerprints import (
     Fingerprint,
     digits_folded,
+    is_date_alone,
+    is_label_of_page,
     marks_in,
     names_event,
     normalized_words,
@@ -286,7 +288,14 @@ class ChangeJudge:
         self._room -= len(text)
         form = (without_clocks(text) if self._room > 0 else text) or marks_in(text)
         label = state.text(at - 1)[-MOST_LABEL:].lower() if at and not form else ""
-        return text if names_event(label) else form
+        return text if names_event(label) or self._is_dated(state, at, label) else form
+
+    def _is_dated(self, state: Fingerprint, at: int, label: str) -> bool:
+        """Whether a block is the date of what a label in the cell before it, or before a colon, names."""
+        labelled = label.rstrip().endswith(":") or (
+            label != "" and state.kinds[at] is state.kinds[at - 1] is BlockKind.CELL and len(label) < MOST_LABEL
+        )
+        return labelled and has_words(label) and not is_label_of_page(label) and is_date_alone(state.text(at))
 
     def _weigh(self, side: ChangedBlocks) -> None:
         pairs = self._pairs(side.old, side.new)

@@ -1,8 +1,8 @@
 """What of a page is compared and shown: selected parts in, noisy parts out, by CSS, XPath, JSONPath or pattern.
 
 Filters work on copies, for comparison and display; the archive stores what the server sent. They run in the given
-order. Markup filters (`css`, `xpath`, `remove`) and `jsonpath` select from the source; `include`, `exclude` and
-`ignore` then work on lines or blocks of text.
+order; consecutive filters of one kind select together what any of them finds. Markup filters (`css`, `xpath`,
+`remove`) and `jsonpath` select from the source; `include`, `exclude` and `ignore` then work on lines or blocks of text.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from selectolax.lexbor import LexborHTMLParser
@@ -214,22 +215,41 @@ def filter_for_another(order: Mapping[str, Any], body: bytes) -> bytes:
     filters = [(FilterKind(kind), expression) for kind, expression in order["filters"]]
     if order["step"] == "source":
         return json.dumps([[_chosen(texts[0], order["content_type"], filters)]]).encode()
-    patterns = [(kind, _pattern(expression)) for kind, expression in filters]
     groups = [texts] if order["step"] == "lines" else [[text] for text in texts]
-    for kind, pattern in patterns:
-        groups = [_by_pattern(group, kind, pattern) for group in groups]
+    for kind, expressions in _runs(filters):
+        patterns = [_pattern(expression) for expression in expressions]
+        groups = [_by_patterns(group, kind, patterns) for group in groups]
     return json.dumps(groups).encode()
+
+
+_OFFERS = (FilterKind.PRICE, FilterKind.STOCK)
+
+
+def _runs(filters: Iterable[tuple[FilterKind, str]]) -> Iterator[tuple[FilterKind, list[str]]]:
+    """Filters of one kind that follow each other."""
+    for kind, run in groupby(filters, key=lambda one: one[0]):
+        yield kind, [expression for _, expression in run]
 
 
 def _chosen(source: str, content_type: str, filters: Sequence[tuple[FilterKind, str]]) -> str:
     is_json = "json" in content_type
-    for kind, expression in filters:
-        if kind is FilterKind.JSONPATH:
-            source = _by_jsonpath(source, expression)
-            is_json = False
-        elif not is_json:
-            source = _MARKUP_FILTERS[kind](source[:_MOST_SOURCE], expression)
+    for is_offer, same in groupby(filters, key=lambda one: one[0] in _OFFERS):
+        if is_offer and not is_json:
+            source = "\n".join([_MARKUP_FILTERS[kind](source[:_MOST_SOURCE], expression) for kind, expression in same])
+            continue
+        for kind, expressions in _runs(same):
+            if kind is FilterKind.JSONPATH:
+                source = _by_jsonpath(source, expressions)
+                is_json = False
+            elif not is_json:
+                source = _by_markup(source[:_MOST_SOURCE], kind, expressions)
     return source
+
+
+def _by_markup(source: str, kind: FilterKind, expressions: list[str]) -> str:
+    if kind is FilterKind.XPATH:
+        return "\n".join([_by_xpath(source, expression) for expression in expressions])
+    return _MARKUP_FILTERS[kind](source, ", ".join(expressions))  # in the order of the page
 
 
 def _by_css(source: str, selector: str) -> str:
@@ -272,24 +292,24 @@ def _xpath_text(item: object) -> str:
     return str(item)
 
 
-def _by_jsonpath(source: str, expression: str) -> str:
+def _by_jsonpath(source: str, paths: list[str]) -> str:
     try:
         document = json.loads(source)
     except (ValueError, RecursionError):
         raise UsageError(
-            f"the JSONPath '{expression}' needs a JSON document; remove the filter or watch another URL"
+            f"the JSONPath '{paths[0]}' needs a JSON document; remove the filter or watch another URL"
         ) from None
-    return "\n".join(
-        json.dumps(value, ensure_ascii=False, sort_keys=True, indent=1)
-        for value in jsonpath_values(document, expression)
-    )
+    values = (value for path in paths for value in jsonpath_values(document, path))
+    return "\n".join(json.dumps(value, ensure_ascii=False, sort_keys=True, indent=1) for value in values)
 
 
-def _by_pattern(lines: list[str], kind: FilterKind, pattern: regex.Pattern[str]) -> list[str]:
+def _by_patterns(lines: list[str], kind: FilterKind, patterns: list[regex.Pattern[str]]) -> list[str]:
     if kind is FilterKind.IGNORE:
-        return pattern.sub("", "\n".join(lines)).split("\n")
+        for pattern in patterns:
+            lines = pattern.sub("", "\n".join(lines)).split("\n")
+        return lines
     wanted = kind is FilterKind.INCLUDE
-    return [line for line in lines if bool(pattern.search(line)) == wanted]
+    return [line for line in lines if any(pattern.search(line) for pattern in patterns) == wanted]
 
 
 def _pattern(expression: str) -> regex.Pattern[str]:
@@ -323,7 +343,6 @@ def _check_jsonpath(expression: str) -> None:
 
 _MARKUP_FILTERS = {
     FilterKind.CSS: _by_css,
-    FilterKind.XPATH: _by_xpath,
     FilterKind.REMOVE: _by_remove,
     FilterKind.PRICE: _by_price,
     FilterKind.STOCK: _by_stock,

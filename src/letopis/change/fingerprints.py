@@ -170,9 +170,13 @@ _OF_AN_EVENT = re.compile(
     r"koná|volb|"
     r"přihláš|odjezd|odjíždí|příjezd|odlet|přílet|otevř|zavír|vlak|platnost|platí|frist|beginn|abfahrt|ankunft|"
     r"prüfung|wahl|"
-    r"gültig|schluss|départ|arrivée|limite|échéance|salida|llegada|plazo|límite|срок|начало|отправл|прибыт)"
+    r"releas|deliver|dispatch|shipping|ships|arrives|respond|reply by|return by|submi|payment|payable|pick-?up|"
+    r"appointment|collection|last (?:day|order|call|chance|admission)|next (?!updat|refresh|page|post)|availab|renew|"
+    r"premi[eè]r|dodán|doruč|splatn|vrácen|odevzd|podání|svoz|odečet|zápas|liefer|abgabe|fällig|abholung|livraison|paiement|"
+    r"entrega|pago|gültig|schluss|départ|arrivée|limite|échéance|salida|llegada|plazo|límite|срок|начало|отправл|прибыт)"
 )
 """What makes a time of day or a bare date that of an event, which does not tick."""
+_DATE_NAMES = frozenset(("", "date", "datum", "fecha", "data", "дата", "time", "day", "now", "modified"))
 _MOST_READ = 2048
 _LEGAL_LINE = 400
 _LONGEST_VERSION_OR_MAIL = 100
@@ -268,6 +272,17 @@ def _beside_notice(text: str) -> str:
 def names_event(text: str) -> bool:
     """Whether a text in lower case says that a date or a time is that of an event, and not of the page."""
     return _OF_AN_EVENT.search(text) is not None
+
+
+def is_date_alone(text: str) -> bool:
+    """Whether a text is a date and nothing else, not even a time of day."""
+    lowered = text[:_MOST_READ].lower()
+    return not _clocks().search(lowered) and not normalized_words(_dates().sub(" ", lowered))
+
+
+def is_label_of_page(label: str) -> bool:
+    """Whether a label in lower case says that a date is that of the page itself, or of the day."""
+    return _OF_THE_PAGE.search(label) is not None or normalized_words(label) in _DATE_NAMES
 
 
 def names_counter(text: str) -> bool:

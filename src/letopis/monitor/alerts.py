@@ -106,6 +106,8 @@ def decide_alerts(
         state = _after(watch, state, check)
     if history.version != state.version and history.version is not None:
         first = state.version is None
+        if first:
+            alerts += _appeared(watch, history)
         if change is not None:
             alerts += _of_version(watch, history, change, first=first)
         counted = first or (change is not None and change.counts)
@@ -209,12 +211,32 @@ def _of_version(watch: Watch, history: WatchHistory, change: WatchDifference, *,
     return []
 
 
+def _appeared(watch: Watch, history: WatchHistory) -> list[Alert]:
+    """That a page which was asked in vain has its first version; conditions about its text cannot be judged."""
+    state, rules = history.state, _rules(watch.when)
+    asked = state.judged and (state.failures or state.status)
+    if not asked or AlertKind.CHANGED not in rules or watch.conditions or (state.failures and _told_up(rules, state)):
+        return []
+    before = "it was too large to be stored" if not state.failures else f"it answered with status {state.status}"
+    said = before if state.status else "it did not answer"
+    return [Alert(AlertKind.CHANGED, _checked(history), f"{_subject(watch)} has appeared; before, {said}")]
+
+
+def _told_up(rules: dict[AlertKind, AlertRule], state: WatchState) -> bool:
+    """Whether an alert says already that the page is available again."""
+    return AlertKind.RECOVERED in rules and (state.down or AlertKind.UNAVAILABLE not in rules)
+
+
+def _checked(history: WatchHistory) -> datetime:
+    return history.checks[-1].checked_at if history.checks else history.now
+
+
 def _interests(watch: Watch, change: WatchDifference) -> bool:
     return all(one.holds(change.added, change.removed, change.share) for one in watch.conditions)
 
 
 def _changed(watch: Watch, history: WatchHistory, change: WatchDifference, said: str) -> Alert:
-    checked = history.checks[-1].checked_at if history.checks else history.now
+    checked = _checked(history)
     # Somebody else may have seen the version after the check that is judged: nobody is told of it before it was there.
     when = max(checked, change.since or checked)
     message = f"{_subject(watch)} {said}"

@@ -269,7 +269,7 @@ def _future_remarks(report: ImportReport) -> Iterator[str]:
 def _watch_imported(watches: WatchList, context: Context, wish: ImportedWatch, report: ImportReport) -> bool:
     """Watches what another tool watched, as far as it can be; the report names what cannot."""
     for name in wish.left_out:
-        report.refuse(f"the watch is kept without its {name}, which has no equivalent", wish.url)
+        report.refuse(f"the watch is kept without its {name}, which is not imported", wish.url)
     filters = []
     for one in wish.filters:
         try:

@@ -41,6 +41,15 @@ _SENTENCES = [
             r"has changed: (?P<came>\d+) lines? added, (?P<gone>\d+) removed(?P<rest>.*)",
             translatable("has changed: lines added {came}, removed {gone}{rest}"),
         ),
+        (
+            r"has appeared; before, it answered with status (?P<before>\d+)",
+            translatable("has appeared; before, it answered with status {before}"),
+        ),
+        (r"has appeared; before, it did not answer", translatable("has appeared; before, it did not answer")),
+        (
+            r"has appeared; before, it was too large to be stored",
+            translatable("has appeared; before, it was too large to be stored"),
+        ),
         (r"has changed: other bytes, the same lines of text", translatable("has changed: other bytes, the same text")),
         (r"has changed: (?P<why>.*)", translatable("has changed: {why}")),
         (

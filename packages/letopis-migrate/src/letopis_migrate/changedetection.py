@@ -6,7 +6,7 @@ releases keep all watches in `url-watches.json`, newer ones each in its own `wat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,18 @@ _OLD, _NEW = "url-watches.json", "changedetection.json"
 _MOST_JSON = 64 * 1024 * 1024
 _SECONDS = {"weeks": 604800, "days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
 _JQ = ("jq:", "jqraw:")
-_LEFT_OUT = ("trigger_text", "text_should_not_be_present", "extract_text", "browser_steps", "conditions")
+_SOURCE = "source:"
+_CHOOSING = ("css", "xpath", "jsonpath")
+_ORDER = ("remove", *_CHOOSING, "price", "stock", "exclude")
+_LEFT_OUT = (
+    "trigger_text", "text_should_not_be_present", "extract_text", "browser_steps", "conditions", "headers", "body",
+    "proxy", "restock_settings", "webdriver_js_execute_code", "sort_text_alphabetically", "check_unique_lines",
+)  # fmt: skip
+_AS_EVER = {"method": "GET", "fetch_backend": "html_requests", "processor": "text_json_diff"}
+"""Fields of which anything but this, and what a release has for it by default, has no counterpart."""
+_RESTOCK = "restock_diff"
+_DEFAULT = ("", "system", "None")
+_ADDED_LINES = ("filter_text_added", "filter_text_replaced", "filter_text_removed")
 
 
 def is_changedetection(folder: Path) -> bool:
@@ -92,25 +103,59 @@ def _unpacked(folder: SourceFolder, path: str, report: ImportReport) -> bytes | 
 def changedetection_watches(root: Path) -> Iterator[ImportedWatch]:
     """All watches, with their intervals, filters, tags and without targets of messages."""
     folder = SourceFolder(root, ImportReport())
-    tags = _tags(folder)
+    tags, settings = _tags(folder), _settings(folder)
+    application, requests = (_object(settings.get(name)) for name in ("application", "requests"))
+    # What is set for all watches, by the names that a single one has for it.
+    common = {name: application.get(f"global_{name}") for name in ("subtractive_selectors", "ignore_text")}
     for watch in _watches(folder).values():
         ids = watch.get("tags") or []
-        tag = next((tags[one] for one in ids if one in tags), str(watch.get("tag") or ""))
-        left_out = tuple(name for name in _LEFT_OUT if watch.get(name))
-        left_out += tuple(text for text in _texts(watch.get("include_filters")) if text.startswith(_JQ))
+        groups = [tags[one] for one in ids if one in tags]
+        tag = next((str(group.get("title") or "") for group in groups), str(watch.get("tag") or ""))
+        filters, other_kinds = _of_one_kind(one for row in (watch, *groups, common) for one in _filters(row))
         yield ImportedWatch(
-            _address(watch), _every(watch), tuple(_filters(watch)), tag, bool(watch.get("paused")), left_out
-        )
+            _address(watch), _every(watch, requests), filters, tag, bool(watch.get("paused")),
+            (*_left_out(watch), *other_kinds),
+        )  # fmt: skip
+
+
+def _of_one_kind(filters: Iterable[tuple[str, str]]) -> tuple[tuple[tuple[str, str], ...], list[str]]:
+    """Filters in the order in which they act, and those that cannot choose beside others: a chain of them is empty."""
+    found = list(dict.fromkeys(filters))
+    kind = next((kind for kind, _ in found if kind in _CHOOSING), "")
+    kept = [one for one in found if one[0] not in _CHOOSING or one[0] == kind]
+    rest = [f"filter {kind}:{text}" for kind, text in found if (kind, text) not in kept]
+    return tuple(sorted(kept, key=lambda one: _ORDER.index(one[0]))), rest
+
+
+def _left_out(watch: dict[str, Any]) -> Iterator[str]:
+    """What of a watch is not taken over: it would look at less, or at another thing, without a word."""
+    yield from (name for name in _LEFT_OUT if watch.get(name))
+    for name, usual in _AS_EVER.items():
+        if (said := str(watch.get(name) or "")) not in (*_DEFAULT, usual, _RESTOCK):
+            yield f"{name} '{said}'"
+    if not all(watch.get(name, True) for name in _ADDED_LINES):
+        yield "choice of added, replaced or removed lines"
+    if _object(watch.get("time_schedule_limit")).get("enabled"):
+        yield "time_schedule_limit"
+    url = str(watch.get("url") or "")
+    if "{{" in url or "{%" in url:
+        yield "template in the address"
+    if url.startswith(_SOURCE):
+        yield "comparison of the source instead of the text"
+    yield from (text for text in _texts(watch.get("include_filters")) if text.startswith(_JQ))
 
 
 def _address(watch: dict[str, Any]) -> str:
-    return str(watch.get("url") or "").removeprefix("source:")
+    return str(watch.get("url") or "").removeprefix(_SOURCE)
 
 
-def _every(watch: dict[str, Any]) -> float | None:
-    interval = watch.get("time_between_check")
-    if watch.get("time_between_check_use_default") or not isinstance(interval, dict):
-        return None
+def _every(watch: dict[str, Any], requests: dict[str, Any]) -> float | None:
+    """The interval of a watch, else that of all."""
+    own = {} if watch.get("time_between_check_use_default") else _object(watch.get("time_between_check"))
+    return _seconds_of(own) or _seconds_of(_object(requests.get("time_between_check")))
+
+
+def _seconds_of(interval: dict[str, Any]) -> float | None:
     return sum(_number(interval.get(name)) * seconds for name, seconds in _SECONDS.items()) or None
 
 
@@ -123,6 +168,8 @@ def _number(value: Any) -> float:
 
 
 def _filters(watch: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    if watch.get("processor") == _RESTOCK:
+        yield from (("price", "html"), ("stock", "html"))
     for text in _texts(watch.get("include_filters")):
         if text.startswith(("/", "xpath:", "xpath1:")):
             yield "xpath", text.removeprefix("xpath:").removeprefix("xpath1:")
@@ -133,8 +180,16 @@ def _filters(watch: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for text in _texts(watch.get("subtractive_selectors")):
         yield "remove", text
     for text in _texts(watch.get("ignore_text")):
-        is_pattern = len(text) > 2 and text.startswith("/") and text.rstrip("imsx").endswith("/")
-        yield "exclude", text[1 : text.rstrip("imsx").rindex("/")] if is_pattern else _escaped(text)
+        yield "exclude", _line_pattern(text)
+
+
+def _line_pattern(text: str) -> str:
+    """A pattern for lines that are ignored: `/a/i`, or a text in any case."""
+    body = text.rstrip("imsx")
+    if len(body) < 3 or not body.startswith("/") or not body.endswith("/"):
+        return f"(?i){_escaped(text)}"
+    flags = "".join(sorted(set(text[len(body) :])))
+    return f"(?{flags}){body[1:-1]}" if flags else body[1:-1]
 
 
 def _escaped(text: str) -> str:
@@ -164,14 +219,19 @@ def _folders(folder: SourceFolder) -> list[str]:
     return sorted(entry.name for entry in folder.root.iterdir() if entry.is_dir() and not entry.is_symlink())
 
 
-def _tags(folder: SourceFolder) -> dict[str, str]:
-    """Names of tags by their ids."""
-    settings = _json(folder, _NEW if folder.has(_NEW) else _OLD).get("settings")
-    application = settings.get("application") if isinstance(settings, dict) else None
-    tags = application.get("tags") if isinstance(application, dict) else None
-    rows = dict(tags) if isinstance(tags, dict) else {}
+def _settings(folder: SourceFolder) -> dict[str, Any]:
+    return _object(_json(folder, _NEW if folder.has(_NEW) else _OLD).get("settings"))
+
+
+def _tags(folder: SourceFolder) -> dict[str, dict[str, Any]]:
+    """Tags by their ids; they have names, and filters for all of their watches."""
+    rows = dict(_object(_object(_settings(folder).get("application")).get("tags")))
     rows |= {name: _json(folder, f"{name}/tag.json") for name in _folders(folder) if folder.has(f"{name}/tag.json")}
-    return {str(name): str(row.get("title") or "") for name, row in rows.items() if isinstance(row, dict)}
+    return {str(name): row for name, row in rows.items() if isinstance(row, dict)}
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _json(folder: SourceFolder, path: str) -> dict[str, Any]:

@@ -53,7 +53,8 @@ _NEEDED = {"guid", "timestamp", "data"}
 _MOST_LIST = 4 * 1024 * 1024
 _LISTS = ("urls.yaml", "urls.yml")
 _KINDS = {
-    "css": ("css", ""), "xpath": ("xpath", ""), "element-by-id": ("css", "#{}"), "element-by-class": ("css", ".{}"),
+    "css": ("css", ""), "xpath": ("xpath", ""), "element-by-id": ("css", '[id="{}"]'),
+    "element-by-class": ("css", '[class~="{}"]'),
     "element-by-tag": ("css", ""), "keep_lines_containing": ("include", ""), "grep": ("include", ""),
     "delete_lines_containing": ("exclude", ""), "grepi": ("exclude", ""),
 }  # fmt: skip
@@ -61,6 +62,11 @@ _DEFAULTS = {"keep_lines_containing": "text", "delete_lines_containing": "text",
 _JOB_LIST = re.compile(r"(?>(?:#|---|%YAML)[^\n]*\n|\s*\n)*+[A-Za-z_]\w*:(?:\s|\Z)")
 _JOB_FIELD = re.compile(r"^(?:url|navigate|command):[ \t]+\S", re.MULTILINE)
 _MAIN = ("selector", "path", "text", "re")
+_LEFT_OUT = (
+    "data", "method", "headers", "cookies", "http_proxy", "https_proxy", "additions_only", "deletions_only",
+    "diff_filter", "compared_versions",
+)  # fmt: skip
+"""Fields of a job without which another page is looked at, or other differences are told."""
 _HARMLESS = frozenset(("html2text", "strip", "beautify", "pretty-xml", "format-json", "striplines"))
 
 
@@ -147,11 +153,13 @@ def _rows(database: sqlite3.Connection, name: str, columns: set[str]) -> Iterato
 
 
 def urlwatch_watches(file: Path, hints: SourceHints) -> Iterator[ImportedWatch]:
-    """A watch for each job that has a web address."""
+    """A watch for each job. What a command prints cannot be watched: its address is none, so that it is named."""
     for job in _jobs(file, hints):
-        if _location(job).startswith(("http://", "https://")):
-            chosen, left_out = _filters(job.get("filter"))
-            yield ImportedWatch(str(job.get("url") or job.get("navigate")), None, chosen, "", _is_off(job), left_out)
+        chosen, left_out = _filters(job.get("filter"))
+        url = str(job.get("url") or job.get("navigate") or f"command://{job.get('command', '')}")
+        fields = tuple(name for name in _LEFT_OUT if job.get(name))
+        browser = () if job.get("url") or not job.get("navigate") else ("browser",)
+        yield ImportedWatch(url, None, chosen, "", _is_off(job), (*left_out, *fields, *browser))
 
 
 def _is_off(job: dict[str, Any]) -> bool:
@@ -166,9 +174,36 @@ def _filters(given: Any) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
     for step in steps[:1000]:
         name, value = next(iter(step.items()), ("", "")) if isinstance(step, dict) else str(step).partition(":")[::2]
         found = _filter(str(name), value)
+        left_out += [f"{part} of its {name}" for part in _unread(str(name), value)]
+        if found and chosen and found[-1][0] == chosen[-1][0] and found[-1][0] in _NARROWING:
+            narrower = _narrowed(found[-1][0], chosen[-1][1], found[-1][1])
+            left_out += [] if narrower else [f"second {name}"]
+            chosen[-1:] = [(found[-1][0], narrower or chosen[-1][1])]
+            continue
         chosen += found
         left_out += [str(name)] if not found and name not in _HARMLESS else []
     return tuple(chosen), tuple(left_out)
+
+
+_NARROWING = ("css", "xpath", "include")
+
+
+def _narrowed(kind: str, first: str, second: str) -> str:
+    """One filter for two steps, each of which takes what the one before left; empty where there is none.
+
+    Filters of ours of one kind choose together.
+    """
+    if kind == "css" and "," not in first + second:
+        return f"{first} {second}"
+    return f"^(?=.*(?:{first}))(?=.*(?:{second}))" if kind == "include" else ""
+
+
+def _unread(name: str, value: Any) -> list[str]:
+    """What a step says and no filter of ours does."""
+    options = value if isinstance(value, dict) else {}
+    return [
+        part for part in ("skip", "maxitems", "exclude") if options.get(part) and (name, part) != ("css", "exclude")
+    ]
 
 
 def _filter(name: str, value: Any) -> list[tuple[str, str]]:
