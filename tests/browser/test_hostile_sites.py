@@ -55,6 +55,8 @@ def closed(tmp_path: Path) -> Iterator[WebClient]:
             archive.put("https://evil.example/", page.encode(), AT, content_type="text/html")
             archive.put("https://evil.example/sw.js", b"onfetch = () => 0", AT, content_type="text/javascript")
             archive.put("https://fills.example/", FILLING.encode(), AT, content_type="text/html")
+            holding = b"<!doctype html><iframe src=https://fills.example/></iframe>"
+            archive.put("https://holds.example/", holding, AT, content_type="text/html")
             reader = (
                 "<title>x</title><p id=found></p><script>found.textContent = localStorage.getItem('planted')</script>"
             )
@@ -146,13 +148,17 @@ def test_a_page_passes_for_no_other_and_for_none_of_another_time(
                 tab.close()
 
 
+@pytest.mark.parametrize("name", ["fills", "holds"])
 def test_a_page_that_fills_the_disk_of_its_reader_is_closed_and_emptied(
-    closed: WebClient, logged_browser: tuple[Any, list[str]]
+    closed: WebClient, logged_browser: tuple[Any, list[str]], name: str
 ) -> None:
+    """By itself, or a frame of another site in it."""
     browser, _ = logged_browser
-    tab = open_page(browser, closed, "https://fills.example/")
+    tab = open_page(browser, closed, f"https://{name}.example/")
     try:
         inner = tab.frame_locator("main iframe")
+        if name == "holds":
+            inner = inner.frame_locator("iframe")
         inner.get_by_text("stored too much").wait_for()
         frame = next(one for one in tab.frames if one.url.endswith("/.letopis/full"))
         usage = frame.evaluate("async () => (await navigator.storage.estimate()).usage")
