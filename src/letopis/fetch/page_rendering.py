@@ -21,7 +21,7 @@ from letopis.fetch.browser_tab import BrowserTab, TabView
 from letopis.fetch.chromium import Chromium
 from letopis.fetch.devtools import DevtoolsError, DevtoolsSession
 from letopis.fetch.page_pictures import take_screenshot
-from letopis.fetch.page_scrolling import JUMP, SCROLL, may_wait_for_readers
+from letopis.fetch.page_scrolling import JUMP, SCROLL, may_wait_for_readers, page_may_wait_for_readers
 from letopis.fetch.page_steps import PageStep
 from letopis.model.web import HOP_FIELDS, Failure, FailureKind, Headers, LoadedPage, Request, Response, shown_headers
 
@@ -85,7 +85,7 @@ class PageRenderer:
         self._begun = False
         self._requests = 0
         self._refused = 0
-        self._waits_for_readers = bool(job.steps) or may_wait_for_readers(job.response.body)
+        self._waits_for_readers = bool(job.steps) or page_may_wait_for_readers(job.response.body)
         self._warnings: list[str] = []
 
     async def run(self, chromium: Chromium) -> Response:
@@ -158,10 +158,16 @@ class PageRenderer:
 
         A page in which nothing can wait for them is not drawn at each place on the way, which is dear.
         """
+        waited = self._waits_for_readers
+        await self._scroll_by(tab, _ICONS + (SCROLL if waited else JUMP))
+        if self._waits_for_readers and not waited:  # by what came only then, such as a frame
+            await self._scroll_by(tab, SCROLL)
+
+    async def _scroll_by(self, tab: BrowserTab, script: str) -> None:
         before = self._requests
         with contextlib.suppress(DevtoolsError, TimeoutError):
             async with asyncio.timeout(min(self._settings.quiet, self._seconds())):
-                await tab.evaluate(_ICONS + (SCROLL if self._waits_for_readers else JUMP))
+                await tab.evaluate(script)
         if self._requests > before:
             await self._wait_for_quiet(tab)
 
