@@ -4,8 +4,8 @@ R6: ten captures of one page with its resources over time, a little of which cha
 WACZ files of the same captures. R5: processor time of captures with a browser (requests answered by Letopis, scrolled,
 with screenshot and text, recorded) beside Chromium that only loads the same pages and waits until they are quiet, which
 the goal speaks of, beside the same without playwright, and beside Chromium that also scrolls through them and makes a
-picture of the same size; and captures of the same pages with a picture that loads late, for which they are scrolled
-through window by window.
+picture of the same size; and captures of the same pages with a picture that Chromium loads late, and with one that a
+script loads when readers come by, for which they are scrolled through window by window.
 """
 
 from __future__ import annotations
@@ -41,8 +41,14 @@ from letopis.fetch.page_rendering import SCROLL
 
 CAPTURES = 10
 PLAIN, PIPE, PLAIN_PICTURE = "plain", "plain, by the pipe", "plain, scrolled, with a picture"
-LATE = "letopis, with a part that loads late"
-WAYS = (PLAIN, PIPE, PLAIN_PICTURE, "letopis", "no picture", LATE)
+LATE, WAITING = "letopis, with a part that loads late", "letopis, with a script that waits for readers"
+WAYS = (PLAIN, PIPE, PLAIN_PICTURE, "letopis", "no picture", LATE, WAITING)
+PARTS = {
+    "/": b"", "/late": b"<img loading=lazy src=/late.jpg>",
+    "/waiting": b"<img id=late><script>new IntersectionObserver((all) => { "
+    b"if (all[0].isIntersecting) late.src = '/late.jpg'; }).observe(late)</script>",
+}  # fmt: skip
+"""What stands at the end of the page, by its address."""
 PICTURES = 12
 _PR_SET_CHILD_SUBREAPER = 36
 _WORDS = ("chronicle", "river", "archive", "town", "notice", "price", "winter", "library", "bridge", "council")
@@ -61,8 +67,8 @@ class ChangingSite:
 
     def answer(self, path: str) -> tuple[str, bytes]:
         """Type and body of an address."""
-        if path in ("/", "/late"):
-            return "text/html", self._page() + (b"<img loading=lazy src=/late.jpg>" if path == "/late" else b"")
+        if path in PARTS:
+            return "text/html", self._page() + PARTS[path]
         rand = random.Random(path + (str(self.day) if path == "/picture-0.jpg" else ""))
         if path.endswith(".jpg"):
             return "image/jpeg", rand.randbytes(20_000)
@@ -210,7 +216,7 @@ def main() -> None:
     if asked.way == PIPE:
         asyncio.run(load_by_pipe(asked.url, asked.pages))
     elif asked.way is not None:
-        url = asked.url + ("late" if asked.way == LATE else "")
+        url = asked.url + {LATE: "late", WAITING: "waiting"}.get(asked.way, "")
         capture(url, asked.pages, picture=asked.way != "no picture")
     else:
         begun = time.monotonic()

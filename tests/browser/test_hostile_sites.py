@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 from served_archive import WebClient, running
 
 from letopis.archive import Archive
@@ -29,6 +30,10 @@ peer.createOffer().then((offer) => peer.setLocalDescription(offer))`;
 const frame = document.createElement("iframe");
 frame.src = `data:text/html,<script>${encodeURIComponent(call)}<` + "/script>";
 document.body.append(frame);
+</script>"""
+PRETENDING = """<!doctype html><title>Pretending</title><p>pretending<button>later</button><script>
+top.postMessage({ letopis: "shown", url: "https://other.example/", title: "x", time: "2024" }, "*");
+document.querySelector("button").onclick = () => { location.href = location.href.replace(/s.{7}-/, "s0s6k2o0-"); };
 </script>"""
 FILLING = """<!doctype html><title>Filling</title><p>filling<script>
 const opening = indexedDB.open('full', 1);
@@ -50,6 +55,8 @@ def closed(tmp_path: Path) -> Iterator[WebClient]:
             archive.put("https://evil.example/", page.encode(), AT, content_type="text/html")
             archive.put("https://evil.example/sw.js", b"onfetch = () => 0", AT, content_type="text/javascript")
             archive.put("https://fills.example/", FILLING.encode(), AT, content_type="text/html")
+            holding = b"<!doctype html><iframe src=https://fills.example/></iframe>"
+            archive.put("https://holds.example/", holding, AT, content_type="text/html")
             reader = (
                 "<title>x</title><p id=found></p><script>found.textContent = localStorage.getItem('planted')</script>"
             )
@@ -119,13 +126,39 @@ def test_a_frame_without_our_script_calls_nobody(tmp_path: Path, logged_browser:
             stun.recv(100)
 
 
-def test_a_page_that_fills_the_disk_of_its_reader_is_closed_and_emptied(
-    closed: WebClient, logged_browser: tuple[Any, list[str]]
+def test_a_page_passes_for_no_other_and_for_none_of_another_time(
+    tmp_path: Path, logged_browser: tuple[Any, list[str]]
 ) -> None:
     browser, _ = logged_browser
-    tab = open_page(browser, closed, "https://fills.example/")
+    with Archive(tmp_path / "a", clock=lambda: AT) as archive:
+        archive.put("https://evil.example/", PRETENDING.encode(), AT, content_type="text/html")
+        archive.put("https://other.example/", b"<title>x</title>", AT, content_type="text/html")
+        with running(archive, replay=True) as web:
+            tab = browser.new_page()
+            try:
+                tab.goto(f"{web.replay}/web/{STAMP}/https://evil.example/")
+                inner = tab.frame_locator("main iframe")
+                inner.locator("button").wait_for()
+                expect(tab.locator("header.replay h1")).to_have_text("evil.example/")
+                inner.locator("button").click()
+                tab.wait_for_url(f"{web.replay}/web/20240101000000/https://evil.example/")
+                expect(tab.locator("header.replay h1")).to_have_text("evil.example/")
+                assert "later than asked for" in tab.locator("header.replay").inner_text()
+            finally:
+                tab.close()
+
+
+@pytest.mark.parametrize("name", ["fills", "holds"])
+def test_a_page_that_fills_the_disk_of_its_reader_is_closed_and_emptied(
+    closed: WebClient, logged_browser: tuple[Any, list[str]], name: str
+) -> None:
+    """By itself, or a frame of another site in it."""
+    browser, _ = logged_browser
+    tab = open_page(browser, closed, f"https://{name}.example/")
     try:
         inner = tab.frame_locator("main iframe")
+        if name == "holds":
+            inner = inner.frame_locator("iframe")
         inner.get_by_text("stored too much").wait_for()
         frame = next(one for one in tab.frames if one.url.endswith("/.letopis/full"))
         usage = frame.evaluate("async () => (await navigator.storage.estimate()).usage")

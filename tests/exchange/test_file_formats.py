@@ -158,6 +158,8 @@ def test_an_mhtml_brings_every_part_that_has_an_address(tmp_path: Path) -> None:
             "2024-03-01T12:00:00+00:00"
         }
         assert dict(report.refused) == {"a part without a web address": 1}
+        (found,) = archive.sets.of("https://example.org/story")
+        assert [member.url for member in archive.sets.members(found)] == ["https://example.org/dot.gif"]
 
 
 def test_a_file_of_singlefile_is_the_page_at_the_time_it_was_saved(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from scripted_site import ScriptedSite
 
 from letopis import Archive, Monitor
 from letopis.config import FetchSettings, MonitorSettings, Settings
-from letopis.fetch.page_rendering import may_wait_for_readers
+from letopis.fetch.page_rendering import may_wait_for_readers, page_may_wait_for_readers
 
 HAS_CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 HEAD = "<!doctype html><title>Long</title>" + "".join(f"<p id=p{n} style='height: 700px'>{n}" for n in range(12))
@@ -43,6 +43,36 @@ def test_a_page_of_text_with_small_scripts_waits_for_nobody() -> None:
         b"document.querySelector('nav').addEventListener('click', function () { open = !open })"
     )
     assert not may_wait_for_readers(b"body { color: black; background: url(paper.png) }")
+
+
+def test_what_browsers_load_late_by_themselves_waits_for_nobody_unless_its_size_or_place_does() -> None:
+    late = b"<p>budget<img loading=lazy src=a.png><iframe src=b loading='LAZY'></iframe>"
+    assert not page_may_wait_for_readers(late)
+    assert page_may_wait_for_readers(late + b"<img class=lazy data-src=c.png>")
+    assert page_may_wait_for_readers(late + b"<img loading=lazy sizes='auto, 100vw' srcset='a.png 100w'>")
+    assert page_may_wait_for_readers(late + b"<iframe srcdoc='<img loading=lazy src=d.png>'></iframe>")
+    assert page_may_wait_for_readers(b"<template shadowrootmode=open><img loading=lazy src=a.png></template>")
+
+
+@pytest.mark.browser
+@pytest.mark.xdist_group("browser")
+@pytest.mark.skipif(not HAS_CHROMIUM, reason="NO CHROMIUM: browser checks did not run; 'make browser' installs it")
+def test_what_browsers_load_late_is_loaded_where_readers_would_see_it_and_says_so_still(
+    tmp_path: Path, scripted_site: ScriptedSite
+) -> None:
+    late = "<img loading=Lazy src=/seen.png><iframe loading=lazy src=/frame></iframe>"
+    hidden = "<div style='display: none'><img loading=lazy src=/hidden.png></div>"
+    url = scripted_site.set("/", HEAD.replace("<p id=p6", f"{late}{hidden}<p id=p6").encode())
+    inner = f"{HEAD}<script>{LOADERS['an observer'].replace('load(', 'fetch(')}</script>"
+    scripted_site.set("/frame", inner.encode())
+    settings = Settings(capture=UNHURRIED, fetch=FetchSettings(private="always"), monitor=MonitorSettings())
+    with Archive(tmp_path / "a", settings=settings) as archive:
+        with Monitor(archive) as monitor:
+            monitor.look([url], monitor.options._replace(now=True, browser=True))
+        (found,) = archive.sets.of(url)
+        paths = {member.url.rpartition("/")[2] for member in archive.sets.members(found)}
+        assert late.encode() in archive.get(url).body.replace(b'"', b"")
+    assert paths == {"seen.png", "frame"}
 
 
 @pytest.mark.browser

@@ -16,6 +16,7 @@ from email.parser import BytesParser
 from pathlib import Path
 
 from letopis.errors import UsageError
+from letopis.exchange.page_looks import LookFact, web_url
 from letopis.exchange.sources import MOST_HEAD, FileReader, ImportedCapture, ImportReport, SourceHints, read_whole
 from letopis.extract.metadata import read_date
 
@@ -49,6 +50,7 @@ def _part_captures(data: bytes, name: str, report: ImportReport) -> Iterator[Imp
     date = _mail_date(str(whole.get("Date", "")))
     page = str(whole.get("Snapshot-Content-Location", "")).strip()
     seen: set[str] = set()
+    look: LookFact | None = None
     for count, (part, body) in enumerate(_leaves(data)):
         url = "".join(str(part.get("Content-Location", "")).split()) or (page if not seen else "")
         if count > _MOST_PARTS:
@@ -58,7 +60,8 @@ def _part_captures(data: bytes, name: str, report: ImportReport) -> Iterator[Imp
             report.refuse("a part without a web address" if url not in seen else "a repeated part", url or "-")
             continue
         seen.add(url)
-        yield ImportedCapture(url, date, 200, _part_headers(part), _part_body(part, body), decoded=True)
+        look = look or LookFact(f"{name} {date} {url}", web_url(url))  # the page itself comes first
+        yield ImportedCapture(url, date, 200, _part_headers(part), _part_body(part, body), decoded=True, look=look)
 
 
 def _leaves(data: bytes, depth: int = 0) -> Iterator[tuple[Message, bytes]]:

@@ -87,7 +87,7 @@ class PageRenderer:
         self._begun = False
         self._requests = 0
         self._refused = 0
-        self._waits_for_readers = bool(job.steps) or may_wait_for_readers(job.response.body)
+        self._waits_for_readers = bool(job.steps) or page_may_wait_for_readers(job.response.body)
         self._warnings: list[str] = []
 
     async def run(self, chromium: Chromium) -> Response:
@@ -160,10 +160,16 @@ class PageRenderer:
 
         A page in which nothing can wait for them is not drawn at each place on the way, which is dear.
         """
+        waited = self._waits_for_readers
+        await self._scroll_by(tab, _ICONS + (SCROLL if waited else JUMP))
+        if self._waits_for_readers and not waited:  # by what came only then, such as a frame
+            await self._scroll_by(tab, SCROLL)
+
+    async def _scroll_by(self, tab: BrowserTab, script: str) -> None:
         before = self._requests
         with contextlib.suppress(DevtoolsError, TimeoutError):
             async with asyncio.timeout(min(self._settings.quiet, self._seconds())):
-                await tab.evaluate(_ICONS + (SCROLL if self._waits_for_readers else JUMP))
+                await tab.evaluate(script)
         if self._requests > before:
             await self._wait_for_quiet(tab)
 
@@ -361,11 +367,15 @@ def _changed_place(sent: str, shown: str) -> bool:
     return sent.partition("#")[0].rstrip("/") != shown.partition("#")[0].rstrip("/")
 
 
+import re
+
 _MOST_READ = 256 * 1024
 """Of one text; a longer one may hold anything."""
 _WAITS = (
     # What browsers load late, and what scripts that do so are told or name it.
     b"scroll", b"lazy", b"observer", b"content-visibility", b"animation-timeline",
+    # Parts of a page that are not found from its document.
+    b"attachshadow", b"shadowroot", b"srcdoc", b"contentdocument", b"contentwindow",
     # Asks where it is.
     b"boundingclient", b"clientrects", b"offsettop", b"pageyoffset", b"frompoint", b"checkvisibility",
     # Looks again and again.
@@ -375,6 +385,9 @@ _WAITS = (
     b"\0",
 )  # fmt: skip
 _MAKES_SCRIPTS = b"Function("
+_LOADS_LATE = re.compile(rb"loading\s*=\s*[\"']?lazy(?![\w-])", re.IGNORECASE)
+_SIZED_LATE = re.compile(rb"sizes\s*=\s*[\"']?\s*auto", re.IGNORECASE)
+"""Only while it loads late, a picture is chosen by the size that it has on the page."""
 _SCROLL = """(async () => {
   const step = Math.max(200, innerHeight, %s), pause = () => new Promise(done => setTimeout(done, 50));
   for (let at = step, n = 0; at < document.documentElement.scrollHeight && n < 60; at += step, n++) {
@@ -382,10 +395,24 @@ _SCROLL = """(async () => {
   }
   scrollTo(0, 0);
 })()"""
+_LOAD_LATE_PARTS = """for (const one of document.querySelectorAll("[loading=lazy i]")) {
+  if (!one.checkVisibility()) continue;
+  const said = one.getAttribute("loading");
+  one.loading = "eager";
+  one.setAttribute("loading", said);
+}"""
+"""What Chromium loads late by itself begins to load, and says afterwards what it said before."""
 SCROLL = _SCROLL % 0
 """Window by window."""
-JUMP = _SCROLL % "document.documentElement.scrollHeight - 1"
+JUMP = _LOAD_LATE_PARTS + _SCROLL % "document.documentElement.scrollHeight - 1"
 """To the end at once."""
+
+
+def page_may_wait_for_readers(page: bytes) -> bool:
+    """The same as `may_wait_for_readers` of a page itself; what `JUMP` tells to load does not wait. Pure."""
+    if len(page) > _MOST_READ or _SIZED_LATE.search(page):
+        return True
+    return may_wait_for_readers(_LOADS_LATE.sub(b" ", page))
 
 
 def may_wait_for_readers(text: bytes) -> bool:

@@ -54,7 +54,7 @@ def site_policy(origin: ReplayOrigin) -> str:
 
 
 def connection_policy(origin: ReplayOrigin) -> str:
-    """The Connection-Allowlist beside it, for what no Content-Security-Policy governs: WebRTC, `preconnect`, names.
+    """The Connection-Allowlist beside it, for what no Content-Security-Policy governs, such as WebRTC.
 
     Redirects are judged by the other policy; here they could only be refused altogether. Not every browser knows it.
     """

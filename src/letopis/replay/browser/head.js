@@ -321,9 +321,17 @@
     for (const name of ["DOMContentLoaded", "load", "popstate", "hashchange", "pageshow"]) addEventListener(name, () => shown(self));
   }
 
+  const hasWatchedParent = () => {
+    try {
+      return parentWindow !== topWindow && parentWindow.location.origin === here.origin;
+    } catch {
+      return false; // a frame of another site, which stores by itself
+    }
+  };
+
   // No page may fill the disk of its reader: this worker empties what the site stores when it is too much.
   function bound() {
-    if (!self.isSecureContext || parentWindow !== topWindow) return;
+    if (!self.isSecureContext || hasWatchedParent()) return;
     const watch = new Worker("/.letopis/storage.js");
     watch.onmessage = () => location.replace("/.letopis/full");
   }

@@ -79,10 +79,28 @@ function wear(icons) {
 // From a page that is not here, back to the one that led there.
 document.addEventListener("click", (event) => event.target.closest?.("[data-back]") && history.back());
 
+// What the name of its host says of an archived site, which no page can forge: [of which site, at which time].
+function siteOf(host) {
+  const found = host.endsWith(`.${location.host}`) && /^([sh])([0-9a-z]{7})-(.+)$/.exec(host.slice(0, -location.host.length - 1));
+  return found ? [`${found[1]}-${found[3]}`, found[2]] : null;
+}
+
+function nameOf(url) {
+  const { protocol, hostname, port } = new URL(url);
+  return `${protocol === "https:" ? "s" : "h"}-${hostname.replace(/-/g, "--").replace(/\./g, "-")}${port && `---${port}`}`;
+}
+
+const stampOf = (moment) => new Date(parseInt(moment, 36) * 1000).toISOString().replace(/\D/g, "").slice(0, 14);
+
 addEventListener("message", (event) => {
-  const from = new URL(event.origin === "null" ? location.href : event.origin).host;
-  if (!from.endsWith(`.${location.host}`) || typeof event.data?.letopis !== "string") return;
+  const site = siteOf(new URL(event.origin === "null" ? location.href : event.origin).host);
+  if (!site || typeof event.data?.letopis !== "string") return;
   if (event.data.letopis === "shown" && event.source === frameShown()?.contentWindow && /^https?:\/\//.test(event.data.url)) {
+    if (!URL.canParse(event.data.url) || nameOf(event.data.url) !== site[0]) return;
+    if (siteOf(new URL(frameShown().src).host)?.[1] !== site[1]) {
+      location.replace(`/web/${stampOf(site[1])}/${event.data.url}`);
+      return;
+    }
     follow({ url: String(event.data.url), title: String(event.data.title ?? "").slice(0, 300) });
     if (Array.isArray(event.data.icons)) wear(event.data.icons);
   } else if (event.data.letopis === "missing" && Array.isArray(event.data.urls)) {
