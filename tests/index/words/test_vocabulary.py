@@ -87,6 +87,13 @@ def test_a_typo_of_those_who_type_without_accents_is_answered_too(archive: Archi
     assert rows.about["suggestion"] == meant
 
 
+def test_words_in_quotes_that_stand_nowhere_so_are_suggested_without_quotes(archive: Archive) -> None:
+    asked = SearchQuery(query='"katedra skola"')
+    assert search_operation(Context(archive), asked).about["suggestion"] == "katedra skola"
+    for words in ('site:"a.example" "xx"', '"l*brary"', '"site: nowhere"'):
+        assert search_operation(Context(archive), SearchQuery(query=words)).about["suggestion"] == ""
+
+
 def test_nothing_is_suggested_where_it_would_find_nothing(archive: Archive) -> None:
     asked = SearchQuery(query="katdera zlutoucky")
     assert search_operation(Context(archive), asked).about["suggestion"] == ""
