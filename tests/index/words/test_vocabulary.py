@@ -58,6 +58,13 @@ def test_the_form_that_was_typed_comes_first(archive: Archive) -> None:
     assert found(archive, "skola")[0] == "plain"
 
 
+def test_words_with_soft_hyphens_are_found_whole(small: Archive) -> None:
+    body = '<html lang="de"><meta charset="utf-8"><title>x</title><p>Das Donau&shy;dampf&shy;schiff kommt.</p></html>'
+    small.put("http://a.example/schiff", body.encode(), datetime(2024, 1, 1, tzinfo=UTC), "text/html; charset=utf-8")
+    (hit,) = search(small.attached(WordIndex), parse_word_query('"donaudampfschiff"'))
+    assert hit.snippet.hits == ("Donaudampfschiff",)
+
+
 def test_words_in_quotes_are_found_as_they_stand(archive: Archive) -> None:
     assert found(archive, '"skola"') == ["plain"]
     assert found(archive, '"zlutoucky"') == []
