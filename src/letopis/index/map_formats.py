@@ -42,7 +42,7 @@ def page_notes(page: MapPage, spoken: MapLanguage | None = None) -> list[str]:
 
 def as_text(found: SiteMap) -> Iterator[str]:
     """One line a page, indented by its depth."""
-    for node, page in found.pages():
+    for node, page in found.named_pages():
         title = printable_line(page.title or "(no title)")
         yield f"{'  ' * node.depth}{title}  {page.url}  [{', '.join(page_notes(page))}]\n"
 
@@ -51,7 +51,7 @@ def as_snippet(found: SiteMap) -> Iterator[str]:
     """A list of the upper levels, to be put into the page that a server shows for a missing one."""
     name = escape(MapLanguage.of(found.sums()).say("Map of {site}", site=found.site))
     yield f'<nav aria-label="{name}" class="letopis-map">\n<ul>\n'
-    for node, page in found.pages():
+    for node, page in found.named_pages():
         yield f'<li><a href="{escape(page.url)}">{escape(page.title or page.url)}</a>'
         yield "\n<ul>\n" if node.children else "</li>\n" + "</ul></li>\n" * (node.closes - 1)
     yield "</ul>\n</nav>\n"
@@ -59,7 +59,7 @@ def as_snippet(found: SiteMap) -> Iterator[str]:
 
 def as_svg(found: SiteMap) -> Iterator[str]:
     """An icicle: a row a level, the width of a page by the pages below it; titles show when pointed at."""
-    pages = list(found.pages())
+    pages = list(found.named_pages())
     leaves = _leaf_counts([node for node, _ in pages])
     levels = 1 + max(node.depth for node, _ in pages)
     yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_SVG_WIDTH} {levels * _SVG_ROW}" role="img">'
@@ -205,7 +205,7 @@ def as_html(found: SiteMap) -> Iterator[str]:
     yield f'<p>{spoken.say("As of")} <time datetime="{rfc3339(found.at)}">{found.at:%Y-%m-%d %H:%M} UTC</time></p>\n'
     yield from _totals_html(sums, spoken)
     yield f'<nav aria-label="{title}">\n'
-    yield from _nested_lists(found.pages(), _shared_parts(sums))
+    yield from _nested_lists(found.named_pages(), _shared_parts(sums))
     yield "</nav></main></body></html>\n"
 
 
@@ -315,7 +315,7 @@ def as_dot(found: SiteMap) -> Iterator[str]:
     """A directed graph for Graphviz, from each page to those below it."""
     yield f"digraph {json.dumps(found.site)} {{\n  rankdir=LR;\n  node [shape=box];\n"
     trail: list[int] = []
-    for node, page in found.pages():
+    for node, page in found.named_pages():
         label = _dot_quoted(page.title or page.url)
         yield f"  n{node.page} [label={label}, URL={_dot_quoted(page.url)}];\n"
         if node.depth:

@@ -22,9 +22,15 @@ MAX_WORD_LENGTH = 80
 """Characters of a word that count; longer ones are no language."""
 
 
+_INVISIBLE = re.compile("[\u00ad\u200c\u200d\u2060\ufeff]")
+"""What stands inside of words and is not seen: soft hyphens, joiners and non-joiners."""
+
+
 def nfc(text: str) -> str:
-    """Text with its accents in one piece, so that equal words have equal characters."""
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+    """Text with its accents in one piece and nothing invisible inside of words, so that equal words have equal
+    characters.
+    """
+    return text if text.isascii() else _INVISIBLE.sub("", unicodedata.normalize("NFC", text))
 
 
 def lowered(text: str) -> str:

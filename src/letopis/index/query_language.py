@@ -19,6 +19,10 @@ from letopis.urls import site
 
 _TOKEN = re.compile(r'(?P<minus>-)?(?:(?P<field>[A-Za-z][A-Za-z0-9]*):)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
 _FILTER_FIELDS = {"site": "site", "lang": "language", "language": "language", "type": "type"}
+_TYPOGRAPHIC = re.compile('[„“”«»]([^"„“”«»]*)[„“”«»]')
+"""Words in quotes as they are typed in texts and on telephones."""
+_QUOTED = re.compile('"[^"]*"')
+_GROUPED = re.compile(r"\bOR +-?\(|\) +OR\b")
 _LANGUAGE = re.compile("[A-Za-z]{2,3}")
 _BLOCK_KINDS = {kind.value: kind for kind in BlockKind}
 _LONE_FIELD = re.compile(f"({'|'.join([*_FILTER_FIELDS, *_BLOCK_KINDS])}):")
@@ -84,6 +88,9 @@ def parse_word_query(
     resources: frozenset[int] | None = None,
 ) -> WordQuery:
     """Reads a question; UsageError says what is wrong with it."""
+    text = _TYPOGRAPHIC.sub(r'"\1"', text)
+    if _GROUPED.search(_QUOTED.sub("", text)):
+        raise UsageError("parentheses do not group words; OR joins the word before it with the one behind it")
     if text.count('"') % 2:
         raise UsageError('a quotation mark is missing; write "adjacent words"')
     if at is not None and (since is not None or until is not None):
@@ -174,6 +181,8 @@ class _QueryParser:
 def _filter_value(field: str, text: str) -> str:
     if field == "language":
         return _language_code(text)
+    if field == "type" and "/" not in text:
+        raise UsageError(f"'{text[:40]}' is not a media type; write it in full, such as type:application/pdf")
     return site(text) if field == "site" else text.lower()
 
 

@@ -188,6 +188,12 @@ class SiteMap:
         for node in walk_tree(self.tree):
             yield node, map_page(self.moment, node.page, int(pictures[node.page]))
 
+    def named_pages(self) -> Iterator[tuple[PageNode, MapPage]]:
+        """The same for readers: what has no title, such as a file, is called what the link to it says."""
+        names = link_names(self.moment, self.tree)
+        for node, page in self.pages():
+            yield node, page if page.title else page._replace(title=names.get(node.page, ""))
+
     def unreached(self) -> Int32:
         """Pages for people that the site has and the map does not show: nothing on it leads to them."""
         pages = document_pages(self.moment, self.moment.graph.of_site(self.site))
@@ -223,6 +229,27 @@ def site_map(graph: Graph, site: str, at: int, *, depth: int | None = None, erro
         moment = graph.as_of(at, name)
     found = page_tree(moment, root, urls_on_map(moment, name, errors=errors), depth)
     return SiteMap(name, from_millis(at), moment, found)
+
+
+_LONGEST_NAME = 200
+"""Characters of a link text that name a page."""
+
+
+def link_names(moment: LinkSnapshot, tree: PageTree) -> dict[int, str]:
+    """What the first link with a text says, from the page above, of each page of a tree that has no title."""
+    titles, versions = moment.graph.segment.titles, moment.version
+    bare = [page for page in tree.pages.tolist() if not (moment.live[page] and titles[int(versions[page])])]
+    above = np.full(len(moment.kind), -1, np.int32)
+    above[tree.pages] = tree.parents
+    wanted = np.zeros(len(moment.kind), bool)
+    wanted[bare] = True
+    ends = moment.ends[moment.targets]
+    links = np.flatnonzero(wanted[ends] & (above[ends] == moment.sources) & moment.of_types(NAVIGATION_TYPES))
+    names: dict[int, str] = {}
+    for page, line in zip(ends[links].tolist(), moment.graph.lines(moment.places(links)), strict=True):
+        if text := " ".join(line.partition("\t")[0].split())[:_LONGEST_NAME]:
+            names.setdefault(page, text)
+    return names
 
 
 def map_page(moment: LinkSnapshot, page: int, pictures: int) -> MapPage:
@@ -270,10 +297,9 @@ def map_outline(found: SiteMap, most: int) -> MapOutline:
     below, weights = _totals_below(found, most)
     upper = PageTree(tree.pages[:most], tree.parents[:most], tree.depths[:most])
     place = {page: at for at, page in enumerate(upper.pages.tolist())}
-    pictures = image_counts(moment)
     rows = []
-    for node in walk_tree(upper):
-        at, page = place[node.page], map_page(moment, node.page, int(pictures[node.page]))
+    for node, page in SiteMap(found.site, found.at, moment, upper).named_pages():
+        at = place[node.page]
         rows.append(OutlineRow(node.page, page, node.depth, int(below[at]), int(weights[at])))
     known, unreached = document_pages(moment, moment.graph.of_site(found.site)), len(found.unreached())
     return MapOutline(rows, len(tree.pages), len(tree.pages) - (len(known) - unreached), unreached)

@@ -7,7 +7,8 @@ all cutting and all finding of base forms happens before.
     placed     `kind=word`, with positions: words of newest versions as they stand, in all their forms; phrases,
                prefixes, kinds of blocks
     stood      words of older versions as they stand that are not their own base form, and `=base` where a base form
-               does not stand itself: so every other base form does. Phrases and kinds of blocks are looked for in texts
+               does not stand itself: so every other base form does; `:kind=word` for titles and headings. Phrases
+               and other kinds of blocks are looked for in texts
     forms      `>form=base` and `<base=form`: the dictionary in both directions, in documents of its own
     page       stored: URL, title and language, then one line a block; of older versions as `old_texts` says
 
@@ -92,6 +93,9 @@ ANY_START = f"({'|'.join(PHRASE_STARTS)})"
 ABSENT = "="
 """What a base form begins with in `stood` that does not stand on the page itself."""
 
+HEADING_KINDS = frozenset(kind for kind in BlockKind if kind in ("title", "h1", "h2", "h3", "h4", "h5", "h6"))
+"""Kinds of few words, of which the index tells where they stood."""
+
 BLOCK_WEIGHTS = {BlockKind.TITLE: 3, BlockKind.H1: 2}
 """How often words of a kind count: weight by repetition costs a question nothing."""
 
@@ -154,7 +158,8 @@ def _word_fields(
     # A text that stands there again, as those of links do, is found by its first place.
     fields["placed"] = list(dict.fromkeys(fields["placed"]))
     fields["forms"] = _form_entries(pairs.items())
-    fields["stood"] = _beside_bases(pairs)
+    headings = (f":{kind}={word}" for kind, words in blocks if kind in HEADING_KINDS for word in words)
+    fields["stood"] = [*_beside_bases(pairs), *dict.fromkeys(headings)]
     return fields
 
 

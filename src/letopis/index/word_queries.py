@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from letopis.index.page_text import WordsTogether, is_cjk
 from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
 from letopis.index.vocabulary import OlderWords, accent_pattern, any_of
-from letopis.index.word_documents import STATE_MARK, STATE_NOW
+from letopis.index.word_documents import HEADING_KINDS, STATE_MARK, STATE_NOW
 from letopis.lazy import FieldType, Occur, Query
 from letopis.model import to_millis
 
@@ -186,10 +186,13 @@ class QueryBuilder:
 
     def _in_blocks(self, term: QueryTerm, forms: Iterable[str]) -> Any:
         """Versions of any time that have one of these forms in one of the kinds of blocks of a term."""
-        some, kinds = list(forms), tuple(kind.value for kind in term.blocks)
-        newest = self._one_of(self._field, [f"{kind}={form}" for kind in kinds for form in some])
-        older = self._read(self._older_with(some), WordsTogether.one_of(term.words[0], some, kinds))
-        return any_of([newest, older])
+        some = list(forms)
+        newest = self._one_of(self._field, [f"{kind}={form}" for kind in term.blocks for form in some])
+        headings, others = _heading_kinds(term)
+        older = [self._one_of("stood", [f":{kind}={form}" for kind in headings for form in some])]
+        if others:
+            older.append(self._read(self._older_with(some), WordsTogether.one_of(term.words[0], some, others)))
+        return any_of([newest, *older])
 
     def _weighed(self, there: Any, often: list[Any]) -> Any:
         """What must be there, by how often something stands on the page."""
@@ -250,9 +253,12 @@ class QueryBuilder:
     def _older_beginning(self, term: QueryTerm, pattern: str) -> list[Any]:
         """Read are only texts of which base forms do not tell whether the word begins so that stands there."""
         older = OlderWords(self._schema, Query.regex_query, f"{pattern}.*")
-        kinds = tuple(kind.value for kind in term.blocks)
-        phrase = WordsTogether.beginning(term.words[0], pattern, kinds)
-        return [self._read([older.any()], phrase)] if kinds else [older.sure(), self._read([older.unsure()], phrase)]
+        headings, others = _heading_kinds(term)
+        phrase = WordsTogether.beginning(term.words[0], pattern, others)
+        if not term.blocks:
+            return [older.sure(), self._read([older.unsure()], phrase)]
+        found = [Query.regex_query(self._schema, "stood", f":{kind}={pattern}.*") for kind in headings]
+        return [*found, self._read([older.any()], phrase)] if others else found
 
     def _by_bases(self, there: Any, term: QueryTerm) -> Any:
         """What must be there; how often its words stand on a page is told by their base forms alone."""
@@ -317,6 +323,12 @@ class QueryBuilder:
         bases = {*known.bases_of(word), *known.other_bases(word), *known.further_bases(word)}
         forms = {word, *known.further_forms(word), *(form for base in bases for form in known.forms_of(base))}
         return "|".join(_word_pattern(form) for form in sorted(forms, key=lambda form: (-len(form), form)))
+
+
+def _heading_kinds(term: QueryTerm) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The kinds of blocks of a term that the index tells of older versions, and those for which texts are read."""
+    headings = tuple(kind.value for kind in term.blocks if kind in HEADING_KINDS)
+    return headings, tuple(kind.value for kind in term.blocks if kind not in HEADING_KINDS)
 
 
 def has_single_clause(question: WordQuery) -> bool:

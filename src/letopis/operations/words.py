@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial, wraps
@@ -19,6 +20,7 @@ from letopis.archive.audit import UseCounter
 from letopis.archive.cluster import spread_over
 from letopis.archive.index_facts import gone_since, record_choice, record_shown, require_site
 from letopis.change.fingerprints import LONG_PARAGRAPH, normalized_words
+from letopis.errors import UsageError
 from letopis.index.query_language import WordQuery, field_filters, parse_word_query
 from letopis.index.search_ranking import SearchRow, search_row
 from letopis.index.search_results import MAX_SORTED, SearchFacet, SearchOrder, count_results, search_facets
@@ -273,11 +275,19 @@ def _hits(context: Context, index: WordIndex, question: WordQuery, asked: Search
 
 
 def _suggested_query(index: WordIndex, asked: SearchQuery, pages: frozenset[int] | None) -> str:
-    """The question with words that the archive has for those that it has not; nothing where that finds no page."""
-    text = corrected_query(index.snapshot(), asked.query)
-    if text == asked.query:
-        return ""
-    return text if count_results(index, SearchQuery(**{**vars(asked), "query": text}).question(pages)) else ""
+    """The question with words that the archive has for those that it has not, or without quotes.
+
+    Nothing where that finds no page.
+    """
+    for text in (corrected_query(index.snapshot(), asked.query), asked.query.replace('"', "")):
+        if text == asked.query:
+            continue
+        # Without quotes a text may not be a question at all.
+        with suppress(UsageError):
+            question = SearchQuery(**{**vars(asked), "query": text}).question(pages)
+            if question.clauses and count_results(index, question):
+                return text
+    return ""
 
 
 def _search_remark(index: WordIndex, asked: SearchQuery, rows: list[SearchRow], suggestion: str) -> str:

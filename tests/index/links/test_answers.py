@@ -85,7 +85,27 @@ def test_depth_bounds_the_map(small: Site) -> None:
 
 
 def test_error_pages_are_left_out_unless_asked_for(small: Site) -> None:
-    assert small.tree(errors=True)[-1] == "    (no title)  /gone"
+    assert small.tree(errors=True)[-1] == "    to /gone  /gone"
+
+
+def test_what_has_no_title_is_called_what_the_link_to_it_says(site: Site) -> None:
+    links = ('<a href="/paper"> </a><a href="/paper">The <b>yearly</b>\n paper</a><a href="/paper">again</a>'
+             '<a href="/bare"></a><a href="/moved">moved text</a><a href="/b">B?</a>')  # fmt: skip
+    site.answers("/", page("Home", more=links))
+    site.answers("/b", page("B", more='<a href="/paper">from elsewhere</a>'))
+    for path in ("/paper", "/bare", "/end"):
+        site.answers(path, b"<p>words</p>")
+    site.answers("/moved", status=301, to="/end")
+    assert site.tree() == [
+        "Home  /",
+        "  The yearly paper  /paper",
+        "  (no title)  /bare",
+        "  moved text  /end",
+        "  B  /b",
+    ]
+    # Programs are told the title, which it has not.
+    root = json.loads("".join(MAP_FORMATS["json"].write(site.map())))
+    assert [child["title"] for child in root["children"]] == ["", "", "", "B"]
 
 
 def test_json_is_nested_with_the_promised_fields(small: Site) -> None:

@@ -45,7 +45,7 @@ def descendants(found: SiteMap) -> Counter[int]:
 @pytest.mark.parametrize("most", [1, 2, 7, 10_000])
 def test_an_outline_is_the_upper_part_of_the_map_with_the_numbers_of_the_whole(archived: Archived, most: int) -> None:
     for found in maps(archived, DATES[-1]) + maps(archived, DATES[1], depth=2):
-        whole = {node.page: (node, page) for node, page in found.pages()}
+        whole = {node.page: (node, page) for node, page in found.named_pages()}
         upper, below = map_outline(found, most), descendants(found)
         shown = set(found.tree.pages[:most].tolist())
         assert upper.total == len(whole)

@@ -40,6 +40,10 @@ ASKED = {
     '"mouse"': lambda page: together(page, ("mouse",)),
     "mou*": lambda page: together(page, ("mouse",)),
     "green -mou*": lambda page: together(page, ("green",)) and not together(page, ("mouse",)),
+    "item:mou*": lambda page: together(page, ("mouse",), "item"),
+    "h1:red OR item:red": lambda page: any(
+        together(page, (word,), kind) for word in ("red", "redder") for kind in ("h1", "item")
+    ),
     'h1:"mice"': lambda page: together(page, ("mice",), "h1"),
 }
 

@@ -42,6 +42,20 @@ def test_kinds_of_blocks_stand_before_a_word_or_hold_for_all() -> None:
     assert [clause.alternatives[0].blocks for clause in mixed] == [(BlockKind.TITLE,), (BlockKind.CELL, BlockKind.ITEM)]
 
 
+@pytest.mark.parametrize("text", ["„two words“ x", "“two words” x", "«two words» x", "»two words« x", '"two words" x'])
+def test_quotes_are_understood_as_people_type_them(text: str) -> None:
+    assert parse_word_query(text) == parse_word_query('"two words" x')
+
+
+def test_a_quotation_mark_that_stands_alone_in_a_text_is_no_quote() -> None:
+    assert parse_word_query("word“ other") == parse_word_query("word other")
+    assert parse_word_query('"(a) OR (b)" (c)').clauses[1:] == (QueryClause((QueryTerm(("c",)),)),)
+
+
+def test_what_is_invisible_inside_a_word_does_not_divide_it() -> None:
+    assert parse_word_query("Donau\u00addampf\u2060schiff") == parse_word_query("donaudampfschiff")
+
+
 def test_or_joins_its_neighbours() -> None:
     clauses = parse_word_query("one two OR three four").clauses
     assert [[term.words for term in clause.alternatives] for clause in clauses] == [
@@ -79,6 +93,9 @@ def test_and_between_words_is_what_a_blank_is() -> None:
         ("l*brary", "has a star in a word"),
         ("*brary", "begins with a star"),
         ("lang:english x", "is not a language code"),
+        ("type:pdf", "is not a media type"),
+        ("(a b) OR c", "parentheses do not group words"),
+        ("a OR (b c)", "parentheses do not group words"),
     ],
 )
 def test_what_only_looks_like_the_language_is_refused(text: str, problem: str) -> None:

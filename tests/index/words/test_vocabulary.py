@@ -58,6 +58,13 @@ def test_the_form_that_was_typed_comes_first(archive: Archive) -> None:
     assert found(archive, "skola")[0] == "plain"
 
 
+def test_words_with_soft_hyphens_are_found_whole(small: Archive) -> None:
+    body = '<html lang="de"><meta charset="utf-8"><title>x</title><p>Das Donau&shy;dampf&shy;schiff kommt.</p></html>'
+    small.put("http://a.example/schiff", body.encode(), datetime(2024, 1, 1, tzinfo=UTC), "text/html; charset=utf-8")
+    (hit,) = search(small.attached(WordIndex), parse_word_query('"donaudampfschiff"'))
+    assert hit.snippet.hits == ("Donaudampfschiff",)
+
+
 def test_words_in_quotes_are_found_as_they_stand(archive: Archive) -> None:
     assert found(archive, '"skola"') == ["plain"]
     assert found(archive, '"zlutoucky"') == []
@@ -85,6 +92,13 @@ def test_a_typo_is_answered_with_the_word_that_the_archive_has(archive: Archive)
 def test_a_typo_of_those_who_type_without_accents_is_answered_too(archive: Archive, typed: str, meant: str) -> None:
     rows = search_operation(Context(archive), SearchQuery(query=typed))
     assert rows.about["suggestion"] == meant
+
+
+def test_words_in_quotes_that_stand_nowhere_so_are_suggested_without_quotes(archive: Archive) -> None:
+    asked = SearchQuery(query='"katedra skola"')
+    assert search_operation(Context(archive), asked).about["suggestion"] == "katedra skola"
+    for words in ('site:"a.example" "xx"', '"l*brary"', '"site: nowhere"'):
+        assert search_operation(Context(archive), SearchQuery(query=words)).about["suggestion"] == ""
 
 
 def test_nothing_is_suggested_where_it_would_find_nothing(archive: Archive) -> None:
