@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -19,6 +20,19 @@ Visit = Callable[..., Any]
 TOKYO = ZoneInfo("Asia/Tokyo")
 
 
+DATED = "select option, svg title, figcaption"
+"""Times in lists of versions and beside and inside of pictures."""
+
+
+def in_tokyo(text: str) -> str:
+    """A text with its times, which are UTC, as they are in Tokyo."""
+    return re.sub(
+        r"\d{4}-\d\d-\d\d \d\d:\d\d",
+        lambda found: datetime.fromisoformat(f"{found[0]}Z").astimezone(TOKYO).strftime("%Y-%m-%d %H:%M"),
+        text,
+    )
+
+
 def first_time(tab: Any, selector: str) -> tuple[datetime, Any]:
     """The moment that an element means, and the element."""
     found = tab.locator(selector).first
@@ -33,9 +47,12 @@ def test_a_reader_who_chose_the_time_of_their_device_gets_it_on_every_page(
         tab.goto(f"/url/{browsed_world.url(0, 0)}")
         moment, shown = first_time(tab, exact)
         assert shown.inner_text() == moment.strftime("%Y-%m-%d %H:%M")
+        plain = tab.locator(DATED).all_text_contents()
+        assert plain != [in_tokyo(text) for text in plain]
         tab.get_by_role("button", name="Show times of this device").click()
         assert shown.inner_text() == moment.astimezone(TOKYO).strftime("%Y-%m-%d %H:%M")
         assert "Asia/Tokyo" in tab.locator("[data-zone-name]").inner_text()
+        assert tab.locator(DATED).all_text_contents() == [in_tokyo(text) for text in plain]
         for address in (f"/url/{browsed_world.url(0, 1)}", "/watches"):
             tab.goto(address)
             assert "Asia/Tokyo" in tab.locator("[data-zone-name]").inner_text()

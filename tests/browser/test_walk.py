@@ -17,6 +17,7 @@ from letopis_demo import World
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 Visit = Callable[..., Any]
+TABLET = {"width": 700, "height": 900}
 
 
 @pytest.fixture
@@ -58,11 +59,21 @@ def test_a_walk_from_the_overview_to_a_change_a_site_and_a_search(visit: Visit, 
         assert fits(tab)
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize("size", [WIDE, TABLET, NARROW], ids=["wide", "tablet", "narrow"])
 def test_every_other_page_fits_and_says_nothing_on_the_console(visit: Visit, browsed_world: World, size: Any) -> None:
     site = f"/site/{browsed_world.hosts[0]}?view="
     views = [site + view for view in ("picture", "links", "pages", "changes", "broken", "ranks", "report", "audit")]
-    plain = ["/watches", "/crawl", "/jobs", "/duplicates", "/storage", "/settings", "/search"]
+    plain = [
+        f"/compare/{browsed_world.url(0, 0)}",
+        "/sites",
+        "/watches",
+        "/crawl",
+        "/jobs",
+        "/duplicates",
+        "/storage",
+        "/settings",
+        "/search",
+    ]
     with visit(viewport=size) as tab:
         for address in (*views, *plain):
             tab.goto(address)

@@ -127,6 +127,17 @@ def test_a_wrong_watch_is_explained_on_the_page(web: WebClient, archive: Archive
     assert WatchList(archive).entries() == []
 
 
+def test_words_in_place_of_an_address_are_refused_and_kept_in_the_form(web: WebClient, archive: Archive) -> None:
+    uwe = Person(web, "uwe")
+    status, text = uwe.send("/watches", url="https://one.example/\nnot an address")
+    assert (status, "not an address" in text) == (422, True)
+    assert not WatchList(archive).entries()
+    assert uwe.send("/watches", url="https://one.example/ two.example\n\nintranet") == (303, "/watches?done=added")
+    assert len(WatchList(archive).entries()) == 3
+    status, text = uwe.send("/accounts/projects", name="reading list", urls="https://one.example/")
+    assert (status, 'value="reading list"' in text, ">https://one.example/</textarea>" in text) == (422, True, True)
+
+
 def test_the_form_says_all_that_other_doors_can_say(web: WebClient, archive: Archive) -> None:
     cookie, csrf = sign_in(web, "uwe")
     fields = {

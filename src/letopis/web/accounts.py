@@ -37,7 +37,7 @@ from letopis.tuples import NamedTuple
 from letopis.web.audit_names import AUDIT_NAMES, audited_things
 from letopis.web.cache import page_cache_of
 from letopis.web.languages import LANGUAGE_COOKIE, LANGUAGES, translatable
-from letopis.web.pages import ExactFormDep, PageRoute, form_status, render_page
+from letopis.web.pages import ExactFormDep, PageRoute, form_status, listed_addresses, render_page
 from letopis.web.tables import TableAddress, TableColumn, TableView, first_download, make_table, table_download
 
 router = APIRouter(route_class=PageRoute)
@@ -309,7 +309,7 @@ def _end_two_factor(request: Request, form: Form) -> Response:
 
 def _add_project(request: Request, form: Form) -> Response:
     """A named set of pages, sites, folders and crawls, or more of them for one; several stand with blanks between."""
-    several = {name: form.get(name, "").split() for name in ("urls", "site", "prefix", "crawl")}
+    several = {name: listed_addresses(form.get(name, "")) for name in ("urls", "site", "prefix", "crawl")}
     made = _run(request, projects.add_to_project, {**form, **several}).value
     return RedirectResponse(f"/projects/{quote(made.name)}?done=project", 303)
 

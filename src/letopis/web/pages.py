@@ -368,6 +368,18 @@ ExactFormDep = Annotated[dict[str, str], Depends(exact_form_of)]
 """What a form sends, for routes that run in a thread: it is read before they begin."""
 
 
+def listed_addresses(text: str) -> list[str]:
+    """The addresses that people list, one per line or with blanks between; a line with other words stays whole, so
+    that it is refused as it stands instead of becoming an address a word.
+    """
+    lines = (line.split() for line in text.splitlines())
+    return [
+        one
+        for words in lines if words
+        for one in (words if all("." in word or ":" in word for word in words) else [" ".join(words)])
+    ]  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class PageAddress:
     """The page that is meant, and the parameters that are ours."""

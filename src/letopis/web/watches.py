@@ -25,7 +25,7 @@ from letopis.tuples import NamedTuple
 from letopis.web.alerts import shown_alerts
 from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
-from letopis.web.pages import FieldsDep, PageRoute, first_values, form_status, render_page
+from letopis.web.pages import FieldsDep, PageRoute, first_values, form_status, listed_addresses, render_page
 from letopis.web.tables import TableAddress, TableColumn, TableQuestion, make_table, table_download
 from letopis.web.watch_form import ALERT_NAMES, CONDITION_NAMES, SPANS, SUBJECTS, said_in_form
 
@@ -189,7 +189,7 @@ def add(request: Request, fields: FieldsDep) -> Response:
     A page that is watched already gets another watch: nothing of the first is lost.
     """
     context, form = context_of(request), first_values(fields)
-    said = said_in_form(form, fields) | {"url": form.get("url", "").split(), "another": True}
+    said = said_in_form(form, fields) | {"url": listed_addresses(form.get("url", "")), "another": True}
     said |= {"sitemap": True} if form.get("kind") == "sitemap" else {}
     try:
         made = list(operations.watch_add(context, bind(operations.AddWatches, said, context.moment(), door="http")))

@@ -49,6 +49,7 @@ openList();
 // Times as this device tells them, for those who chose so.
 const pad = (value) => String(value).padStart(2, "0");
 const written = (at) => `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())} ${pad(at.getHours())}:${pad(at.getMinutes())}`;
+const minutes = /\d{4}-\d\d-\d\d \d\d:\d\d/g;
 const zoneChoice = document.querySelector("[data-zone-choice]");
 if (zoneChoice) {
   const name = document.querySelector("[data-zone-name]");
@@ -61,6 +62,11 @@ if (zoneChoice) {
       const text = local ? written(new Date(time.dateTime)) : time.dataset.utc;
       if (ago) time.title = text;
       else if (/\d:\d/.test(time.dataset.utc)) time.textContent = text;
+    }
+    for (const one of document.querySelectorAll("[data-dated] :is(option, title)")) {
+      one.dataset.utc ??= one.textContent;
+      const localTime = (text) => written(new Date(`${text.replace(" ", "T")}Z`));
+      one.textContent = local ? one.dataset.utc.replace(minutes, localTime) : one.dataset.utc;
     }
     name.textContent = local ? `${name.dataset.local} (${Intl.DateTimeFormat().resolvedOptions().timeZone})` : utc;
     zoneChoice.textContent = local ? zoneChoice.dataset.utc : offer;
