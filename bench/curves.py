@@ -15,7 +15,7 @@ import math
 import random
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -39,7 +39,10 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 SITE = 1000
 """Pages of a site."""
 REPEATS, READS, WORDS = 3, 200, 10
-COLOURS = ("#2a6fb0", "#c0504d", "#2a7f62", "#8064a2", "#d08b2b", "#444444", "#1aa3b8", "#b03a8c", "#7a7a2a", "#5577aa")
+COLOURS = (
+    "#2a6fb0", "#c0504d", "#2a7f62", "#8064a2", "#d08b2b", "#444444", "#1aa3b8", "#b03a8c", "#7a7a2a", "#5577aa",
+    "#996633",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,13 @@ def points(count: int, folder: Path, most_words: int) -> Iterator[CurvePoint]:
         yield CurvePoint("map of a site", count, 1e3 * least(lambda: site_map(graph, "site0.example", at), 1), "ms")
         if count <= most_words:
             yield from _searched(archive, count, words)
-    yield from _requested(folder, count)
+    pages_served = {
+        "serve: a raw memento": f"/web/{stamp_at(START)}id_/{address(count // 2)}",
+        "serve: CDX of a page": f"/web/cdx?url={address(count // 2)}",
+    }
+    if count <= most_words:
+        pages_served["serve: hits of a word, for people"] = f"/search?q={words[100]}"
+    yield from _requested(folder, count, pages_served)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     yield CurvePoint("disk with indexes", count, size / count, "bytes a page")
 
@@ -120,14 +129,11 @@ def _searched(archive: Archive, count: int, words: list[str]) -> Iterator[CurveP
     yield CurvePoint("search, ten best of a word", count, 1e6 * cost, "us")
 
 
-def _requested(folder: Path, count: int) -> Iterator[CurvePoint]:
-    """CPU of the server for one capture and for one line of CDX."""
+def _requested(folder: Path, count: int, paths: Mapping[str, str]) -> Iterator[CurvePoint]:
+    """CPU of the server for each of some answers."""
     server = ours(folder)
     try:
-        for what, path in (
-            ("serve: a raw memento", f"/web/{stamp_at(START)}id_/{address(count // 2)}"),
-            ("serve: CDX of a page", f"/web/cdx?url={address(count // 2)}"),
-        ):
+        for what, path in paths.items():
             for _ in range(5):
                 assert server.ask(path)[0] == 200, path
             before = server.cpu()

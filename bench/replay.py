@@ -28,6 +28,9 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
+# As a script it starts in its own folder.
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
 from bench.replaying.pictures import side_by_side
 from bench.replaying.players import Capture, Player, as_captured, letopis, pywb, replayweb
 from bench.replaying.visits import HEIGHT, WIDTH, Visit
@@ -296,7 +299,7 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, help="folder with sample archives of others")
     parser.add_argument("--only", default="", help="files of others whose name has this")
     parser.add_argument("--keep", type=Path, help="folder for the pictures")
-    parser.add_argument("--json", type=Path, help="file for everything that was found")
+    parser.add_argument("--json", type=Path, nargs="?", help="file for all that was found")
     parser.add_argument("--join", type=Path, nargs="*", help="such files of earlier runs over parts, taken as one")
     asked = parser.parse_args()
     if asked.join:

@@ -24,6 +24,7 @@ from services import ObjectServer
 from letopis.cli.context import CliContext
 from letopis.cli.main import root_command as cli
 from letopis.config import settings_table
+from letopis.index.lemma_tables import cache_folder
 
 DEPLOY = Path(__file__).parent.parent / "docs" / "deploy"
 GUIDE = (DEPLOY / "scale-out.md").read_text()
@@ -222,6 +223,13 @@ def test_the_probe_of_the_manifest_asks_a_route_that_needs_no_right() -> None:
 
 def composed() -> dict[str, Any]:
     return dict(yaml.safe_load((DEPLOY / "compose.yaml").read_text()))
+
+
+def test_a_service_without_a_home_keeps_its_tables_of_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = (DEPLOY / "systemd" / "letopis-serve.service").read_text().splitlines()
+    assert {"ProtectHome=yes", "CacheDirectory=letopis", "Environment=XDG_CACHE_HOME=/var/cache"} <= set(lines)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/var/cache")
+    assert Path("/var/cache/letopis") in cache_folder().parents
 
 
 def own_services() -> dict[str, dict[str, Any]]:

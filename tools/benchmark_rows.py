@@ -79,7 +79,10 @@ NAMES = BenchmarkRun("search", ("--pages", "3000", "--links", "20"))
 INDEX = BenchmarkRun("index_size", ("--pages", "100"))
 SERVE = BenchmarkRun("serve")
 IDLE = BenchmarkRun("serve", ("--idle",))
+REPLAY = BenchmarkRun("replay", ("--corpus", "{corpus}/warc"))
 CAPTURE = BenchmarkRun("capture", ("--only", "R5", "--pages", "8"))
+BYTES = BenchmarkRun("capture", ("--only", "R6"))
+FLEET = BenchmarkRun("scale", ("--repeats", "1", "--pages", "150", "--puts", "0", "--leases", "0"))
 MONITOR = BenchmarkRun("monitor")
 DIFF = BenchmarkRun("diff", ("--corpus", "{corpus}"))
 IMPORT = BenchmarkRun("exchange", ("--pages", "2800", "--moments", "4", "--corpus", "{corpus}"))
@@ -253,6 +256,36 @@ def of_capture(way: str) -> Callable[[Any], Figure]:
     return find
 
 
+def of_replay(name: str, *, over_peer: bool = False) -> Callable[[Any], Figure]:
+    """A figure of Letopis and of ReplayWeb.page; the goal is about ours, or about ours beside theirs."""
+
+    def find(found: Mapping[str, Any]) -> Figure:
+        ours, theirs = (found["figures"][player][name] for player in ("letopis", "replayweb.page"))
+        return Figure(ours, theirs, ours / theirs if over_peer else ours)
+
+    return find
+
+
+def of_bytes(what: str) -> Callable[[Any], Figure]:
+    """Bytes of ten captures of a page, beside those of ten WACZ files."""
+
+    def find(found: Mapping[str, Any]) -> Figure:
+        row = found[f"R6 {what}"]
+        return Figure(row["archive_bytes"], row["wacz_bytes"], row["archive_bytes"] / row["wacz_bytes"])
+
+    return find
+
+
+def _fleet(found: Mapping[str, Any]) -> Figure:
+    most = max(row["pages_a_second"] for row in found["model"] if row["agents"] == 1000 and row["offered"] == 60)
+    return Figure(most, None, most)
+
+
+def _foretold(found: Mapping[str, Any]) -> Figure:
+    worst = max(found["checked"], key=lambda row: abs(1 - float(row["cpu_foretold"] / row["cpu_measured"])))
+    return Figure(worst["cpu_measured"], worst["cpu_foretold"], abs(1 - worst["cpu_foretold"] / worst["cpu_measured"]))
+
+
 def of_starts(what: str) -> Callable[[Any], Figure]:
     """Seconds of one start beside those of Python alone; the goal is about ours."""
 
@@ -343,6 +376,10 @@ ROWS = (
                  of_starts("server, first search, found nowhere"), "starts"),
     BenchmarkRow("Q25", "WARC import, worst of the files", IMPORT, "s", "bare libraries", 0.85, _import, "exchange",
                  more=True),
+    BenchmarkRow("Q26", "1,000 agents, each with 60 pages a second to fetch, by the model", FLEET, "pages a second", "",
+                 20_000, _fleet, "scale", more=True),
+    BenchmarkRow("Q26", "CPU a page of a fleet, farthest from the model", FLEET, "ms", "by the model", 0.2, _foretold,
+                 "scale"),
     BenchmarkRow("extraction", "a page read whole", EXTRACT, "us", "bare parse", 3.0,
                  of_costs("ours, full", "selectolax, parse alone", "rows"), "extract"),
     BenchmarkRow("start", "letopis --help", STARTS, "s", "bare Python", 0.15, of_starts("--help"), "starts"),
@@ -351,6 +388,14 @@ ROWS = (
                  "starts"),
     BenchmarkRow("memory", "letopis serve, idle", IDLE, "MiB", "", 80, lambda found: Figure(
         found["idle_mb"], None, found["idle_mb"]), "serve"),
+    BenchmarkRow("R1", "resources found at replay", REPLAY, "share", "ReplayWeb.page", 0.99, of_replay("R1"), "replay",
+                 more=True),
+    BenchmarkRow("R2", "script errors that the capture did not have", REPLAY, "errors", "ReplayWeb.page", 1.0,
+                 of_replay("R2", over_peer=True), "replay"),
+    BenchmarkRow("R3", "pages that look as captured", REPLAY, "share", "ReplayWeb.page", 0.95, of_replay("R3"),
+                 "replay", more=True),
+    BenchmarkRow("R4", "requests that left for the live web", REPLAY, "requests", "ReplayWeb.page", 0, of_replay("R4"),
+                 "replay"),
     BenchmarkRow("R5", "a capture with a browser and its picture", CAPTURE, "s", "plain Chromium", 1.2,
                  of_capture("letopis"), "replay"),
     BenchmarkRow("R5", "the same without the picture", CAPTURE, "s", "plain Chromium", 1.2,
@@ -359,6 +404,10 @@ ROWS = (
                  of_capture("letopis, with a part that loads late"), "replay"),
     BenchmarkRow("R5", "with the picture, of pages with a script that waits for readers", CAPTURE, "s",
                  "plain Chromium", 1.2, of_capture("letopis, with a script that waits for readers"), "replay"),
+    BenchmarkRow("R6", "ten captures of a page with its requisites", BYTES, "bytes", "ten WACZ files", 0.25,
+                 of_bytes("requisites"), "replay"),
+    BenchmarkRow("R6", "ten captures with a browser, a picture each", BYTES, "bytes", "ten WACZ files", 0.25,
+                 of_bytes("browser"), "replay"),
 )  # fmt: skip
 
 _FRAMES = (
