@@ -367,7 +367,6 @@ def _changed_place(sent: str, shown: str) -> bool:
     return sent.partition("#")[0].rstrip("/") != shown.partition("#")[0].rstrip("/")
 
 
-
 _MOST_READ = 256 * 1024
 """Of one text; a longer one may hold anything."""
 _WAITS = (
