@@ -149,7 +149,7 @@ REWORDED = {
     "{name} must be between {least} and {most}": translatable("{name} must be between {least} and {most}."),
     "{name} is set in the {place}; change it there": translatable("{name} is set in the {place}; change it there."),
     "{url} is a private address; the owner can allow them with fetch.private": translatable(
-        "{url} is on a private network. Owners can allow private networks in Settings: fetch.private."
+        "{url} is on a private network. It can only be allowed where the service runs, with the setting fetch.private."
     ),
     "no page of {site} is in the archive; crawl it first": translatable(
         "No page of {site} is in the archive; crawl it first."
