@@ -329,7 +329,7 @@ class Archive:
         return self._gate.transaction()
 
     def waiting_to_write(self) -> AbstractContextManager[Callable[[], bool]]:
-        """A place among the waiting writers, for a caller that must not block; it answers whether nobody writes."""
+        """A place among the waiting writers, for callers that must not block; it tells whether nobody writes now."""
         return self._gate.waiting()
 
     def hold_writer(self) -> AbstractContextManager[None]:
