@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import benchmarks
 import pytest
 from benchmark_rows import ROWS, TRIED, BenchmarkRow
 from benchmarks import PAGE, PICTURE, ROOT, BenchmarkResult, kept_results, page, picture, with_measured
@@ -32,6 +34,18 @@ def test_a_row_has_a_script_and_a_page(row: BenchmarkRow) -> None:
     assert Path(ROOT / "docs" / "benchmarks" / f"{row.page}.md").exists()
     assert row.reached(row.goal)
     assert not row.reached(row.goal - 1 if row.more else row.goal + 1)
+
+
+def test_a_row_whose_peers_are_missing_keeps_its_older_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = {"rows": [{"what": "size grouped", "ours": 9, "theirs": 10, "ratio": 0.9, "goal": 1.12}]}
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "zrec.py").write_text(f"print({json.dumps(json.dumps(found))})")
+    monkeypatch.setattr(benchmarks, "ROOT", tmp_path)
+    run = next(row.run for row in ROWS if row.name == "Q13")
+    assert [result.what for result in benchmarks.measure(run, tmp_path, "aaaaaaa")] == ["zrec file, grouped"]
+    assert "left out: Q13, bytes on the wire, much changed: no peer was found" in capsys.readouterr().err
 
 
 def test_a_row_that_is_measured_again_at_a_commit_has_one_result_there() -> None:

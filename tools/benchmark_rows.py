@@ -11,11 +11,14 @@ from typing import Any, NamedTuple
 
 
 class Figure(NamedTuple):
-    """What one run found: ours and the best peer in the unit of the row, and the ratio that the goal is about."""
+    """What one run found: ours and the best peer in the unit of the row, and the ratio that the goal is about.
+
+    A script that found no peer prints no ratio.
+    """
 
     ours: float
     peer: float | None
-    ratio: float
+    ratio: float | None
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,13 @@ class BenchmarkRow:
         """The goal holds."""
         return ratio >= self.goal if self.more else ratio <= self.goal
 
+    def figure(self, found: Any) -> Figure | None:
+        """Its figure in what the script printed; None where the script has no row for it without a peer."""
+        try:
+            return self.find(found)
+        except StopIteration:
+            return None
+
 
 VERSIONS = BenchmarkRun("store", ("--corpus", "{corpus}/open", "--no-growth"))
 NEWS = BenchmarkRun("store", ("--corpus", "{corpus}/open-news", "--no-growth"))
@@ -74,6 +84,7 @@ MONITOR = BenchmarkRun("monitor")
 DIFF = BenchmarkRun("diff", ("--corpus", "{corpus}"))
 IMPORT = BenchmarkRun("exchange", ("--pages", "2800", "--moments", "4", "--corpus", "{corpus}"))
 EXTRACT = BenchmarkRun("extract", ("--corpus", "{corpus}/open-pages"))
+STARTS = BenchmarkRun("starts", ("--corpus", "{corpus}/open-pages"))
 
 
 def _named(rows: Iterable[Mapping[str, Any]], key: str, beginning: str) -> Mapping[str, Any]:
@@ -242,6 +253,16 @@ def of_capture(way: str) -> Callable[[Any], Figure]:
     return find
 
 
+def of_starts(what: str) -> Callable[[Any], Figure]:
+    """Seconds of one start beside those of Python alone; the goal is about ours."""
+
+    def find(found: Mapping[str, Any]) -> Figure:
+        ours = found["cpu_s"][what]
+        return Figure(ours, found["cpu_s"]["bare Python"], ours)
+
+    return find
+
+
 ROWS = (
     BenchmarkRow("Q1", "packs of slowly changing pages", VERSIONS, "bytes", "xz -9e, solid", 0.88,
                  of_store("Q1 packs, xz -9e"), "store"),
@@ -313,10 +334,21 @@ ROWS = (
     BenchmarkRow("Q22", "index of words and links, small history", INDEX, "bytes", "the packs", 1.0, _index, "search"),
     BenchmarkRow("Q23", "full compaction", VERSIONS, "ms", "gzip -9", 8, of_store("Q23"), "store"),
     BenchmarkRow("Q23", "full compaction, news", NEWS, "ms", "gzip -9", 8, of_store("Q23"), "store"),
+    BenchmarkRow("Q24", "first search, letopis search", STARTS, "s", "bare Python", 0.2, of_starts("search"), "starts"),
+    BenchmarkRow("Q24", "first search, a word found nowhere", STARTS, "s", "bare Python", 0.2,
+                 of_starts("search, found nowhere"), "starts"),
+    BenchmarkRow("Q24", "first search of a server", STARTS, "s", "bare Python", 0.2,
+                 of_starts("server, first search"), "starts"),
+    BenchmarkRow("Q24", "first search of a server, a word found nowhere", STARTS, "s", "bare Python", 0.2,
+                 of_starts("server, first search, found nowhere"), "starts"),
     BenchmarkRow("Q25", "WARC import, worst of the files", IMPORT, "s", "bare libraries", 0.85, _import, "exchange",
                  more=True),
     BenchmarkRow("extraction", "a page read whole", EXTRACT, "us", "bare parse", 3.0,
                  of_costs("ours, full", "selectolax, parse alone", "rows"), "extract"),
+    BenchmarkRow("start", "letopis --help", STARTS, "s", "bare Python", 0.15, of_starts("--help"), "starts"),
+    BenchmarkRow("start", "letopis get of a kept page", STARTS, "s", "bare Python", 0.15, of_starts("get"), "starts"),
+    BenchmarkRow("start", "letopis check of an unchanged page", STARTS, "s", "bare Python", 0.15, of_starts("check"),
+                 "starts"),
     BenchmarkRow("memory", "letopis serve, idle", IDLE, "MiB", "", 80, lambda found: Figure(
         found["idle_mb"], None, found["idle_mb"]), "serve"),
     BenchmarkRow("R5", "a capture with a browser and its picture", CAPTURE, "s", "plain Chromium", 1.2,
@@ -328,56 +360,58 @@ ROWS = (
 )  # fmt: skip
 
 _FRAMES = (
-    "frames over the documents of a site, a dictionary of tokens a site, versions in the order of likeness, xz and "
-    "PPMd for differences: none gives 2 % within the bounds of reading"
+    "frames over the documents of a site, a dictionary of tokens per site, versions ordered by similarity, xz and "
+    "PPMd for differences: none saves 2 % within the limits for reads"
 )
-_PICTURES = "tiles, slices, scales, other formats and levels of the picture"
+_PICTURES = "tiles, slices, scales, other formats and compression levels of the picture"
 TRIED = {
     "Q1 packs of slowly changing pages": _FRAMES,
     "Q2 packs of news front pages": (
         _FRAMES + "; brotli 11 throughout would give 0.898 for three times the CPU of brotli; ids in hexadecimal, "
-        "digits or base64 cut out and written in binary are 2.7 to 6 % larger"
+        "digits or base64, extracted and written in binary, are 2.7 to 6 % larger"
     ),
     "Q2 packs of front pages that nothing was tuned on": (
         "the same; a text trained on pages of all sites is 1.8 % smaller and takes twice the CPU"
     ),
     "Q4 read newest after compaction": (
-        "fewer steps and copies (2,579 to 1,912 operations of the interpreter), memory that stays; zstd for all "
-        "newest pages is 10 % larger and comes to about 1.0"
+        "fewer steps and copies (1,912 instead of 2,579 operations of the interpreter), reused memory; zstd for all "
+        "newest pages is 10 % larger and reaches about 1.0"
     ),
-    "Q4 read newest after compaction, news": "the same; brotli alone takes 0.7 to 1.1 of gunzip",
+    "Q4 read newest after compaction, news": "the same; brotli alone takes 0.7 to 1.1 times as long as gunzip",
     "Q5 read an old version, news": (
-        "shorter chains, arrays of tokens, base64 found by a plain search: 28 to 14; what brotli puts out is up to "
-        "eight times the page, which smaller frames pay with size"
+        "shorter chains, arrays of tokens, base64 found by a plain search: from 28 to 14; brotli decodes up to eight "
+        "times the page, and smaller frames would take more space"
     ),
     "Q7 single pages, best of the contest": (
         "a dictionary of 112 KiB trained on other pages gives 0.787, with its own bytes 0.803; the text of the "
         "package needs no samples"
     ),
     "Q8 crawl of 6 KB pages, Scrapy's time over ours": (
-        "portions, rows by the batch, joined links remembered; uvloop, mypyc and a lower level of zstd gained "
-        "nothing that counts"
+        "batches of pages and rows, cached links; uvloop, mypyc and a lower level of zstd gained nothing significant"
     ),
     "Q8 crawl beside the bare libraries": "the same",
-    "Q16 search with link texts": "each clause made once, learned forms looked up once; the peer asks no links",
+    "Q16 search with link texts": (
+        "each clause created once, learned forms looked up once; the peer does not search link texts"
+    ),
     "Q22 index of words and links, small history": (
-        "shared documents for versions with the same words, words as they stand and their forms kept once: 13 to 9.2; "
-        "older versions as differences and without places: 6.8 (real histories 50 to 17); lists of documents are left"
+        "shared documents for versions with the same words, words and their base forms stored once: from 13 to 9.2; "
+        "older versions as differences and without positions: 6.8 (real histories: from 50 to 17); the rest is "
+        "posting lists"
     ),
     "Q23 full compaction, news": (
-        "estimates by fast coders, six versions that decide for all, brotli 10: 85 to 18; coders that are as small "
-        "take longer for the differences alone"
+        "estimates by fast coders, six versions that decide for all, brotli 10: from 85 to 18; coders with equally "
+        "small output take longer for the differences alone"
     ),
     "Q25 WARC import, worst of the files": (
-        "rows by the batch, records kept 64 in a frame, one search a record, no JSON: 160 to 115 us a capture; 42 "
-        "of these are digests, zstd and SQLite, the rest is Python between them"
+        "rows in batches, 64 records per frame, one search per record, no JSON: from 160 to 115 us per capture; 42 "
+        "of these are digests, zstd and SQLite, the rest is Python code"
     ),
     "extraction a page read whole": (
-        "one walk, charsets told in a fifth of the time; six changes of the loop, all within 1 %"
+        "one pass, charsets detected in a fifth of the time; six changes of the loop, all within 1 %"
     ),
     "R5 a capture with a browser and its picture": _PICTURES,
     "R5 with the picture, of pages with a part that loads late": (
-        _PICTURES + "; other pauses and scales of scrolling; pages in which nothing waits for readers reach it"
+        _PICTURES + "; other pauses and scales of scrolling; pages without parts that load late reach it"
     ),
 }
 """What was tried for a row that misses its goal, by its name and what it is; its page has the figures."""

@@ -4,7 +4,7 @@
     python tools/benchmarks.py page                          # writes the page from what was measured so far
 
 Every result is kept in docs/benchmarks/results.json with its date and commit; the page shows the newest of each row
-and draws all of them. A benchmark whose peers or data are missing is left out and named; older results stay.
+and draws all of them. A row whose peers or data are missing is left out and named; older results stay.
 """
 
 from __future__ import annotations
@@ -81,8 +81,11 @@ def measure(run: BenchmarkRun, corpus: Path, commit: str) -> Iterator[BenchmarkR
     today = datetime.now(UTC).date().isoformat()
     for row in ROWS:
         if row.run == run:
-            ours, peer, ratio = row.find(found)
-            yield BenchmarkResult(row.name, row.what, ours, peer, ratio, today, commit)
+            figure = row.figure(found)
+            if figure is None or figure.ratio is None:
+                print(f"left out: {row.name}, {row.what}: no peer was found", file=sys.stderr)
+            else:
+                yield BenchmarkResult(row.name, row.what, figure.ours, figure.peer, figure.ratio, today, commit)
 
 
 def run_all(corpus: Path, names: Sequence[str]) -> None:
@@ -105,18 +108,21 @@ HEAD = """# Benchmarks
 
     make bench CORPUS=DIR      # DIR has the unpacked data; hours on two cores
 
-Every figure stands beside a peer or a bound that was measured in the same run; times are CPU times. The table is made
-by `tools/benchmarks.py` from `docs/benchmarks/results.json`, where every result is kept with its commit. The page of
-a row says how it is measured, what was tried and why a goal is missed. [Against other tools](benchmarks/against.md)
-has the figures by tool. Results of commit 1a32b89 were measured on steps whose work it joined.
+Every figure is compared with a peer or a bound that was measured in the same run; times are CPU times.
+`tools/benchmarks.py` generates the table from `docs/benchmarks/results.json`, which contains every result with its
+commit. The page of each row says how it is measured, what was tried and why a goal is missed.
+[Against other tools](benchmarks/against.md) lists the figures by tool. Results of commit 1a32b89 were measured on the
+individual commits that it combines. A row keeps its older result and date if its peers were not
+installed when others were measured; our side of these rows was measured later
+[against commit 39e925d](benchmarks/crawl.md#beside-commit-39e925d).
 
 | row | what | ours | best peer | ratio | goal | | command | measured |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
 FOOT = """
 ## Over commits
 
-Each picture is a row: the dashed line is its goal, points are results from the first to the newest commit, green where
-the goal is reached. Different days met machines of different pace, which ratios even out in part.
+Each chart shows a row: the dashed line is its goal, and the points are results from the first to the newest commit,
+green if the goal is reached. The speed of the machine differed from day to day; ratios compensate for that in part.
 
 ![Ratios of all rows over commits, each beside its goal](images/benchmarks.svg)
 """

@@ -1,4 +1,4 @@
-"""`docs/reliability.md`: each row of the promises about faults, with what was tried and found, made of the counts."""
+"""`docs/reliability.md`: each guarantee about faults, with what was tried and found, generated from the counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
 
 
 class ReliabilityRow(NamedTuple):
-    """A promise, the command that tries it, and what was mended because of it. `counted` names rows of the results."""
+    """A guarantee, the command that tests it, and what was fixed because of it. `counted` names rows of the results."""
 
     what: str
     promised: str
@@ -26,88 +26,88 @@ class ReliabilityRow(NamedTuple):
 ROWS = (
     ReliabilityRow(
         "kill -9 at every write of every kind of process",
-        "nothing acknowledged is lost, `verify` is clean, the next process needs no hands",
+        "nothing acknowledged is lost, `verify` finds nothing, the next process needs no manual repair",
         "`make campaign`; `tests/crash`",
         "kills",
         "a restore that was killed before its first pack was refused as 'not empty'",
     ),
     ReliabilityRow(
-        "random histories: put, look, compact, retention, repair, kill, an older catalogue, publish, clone, pull",
+        "random histories: put, check, compact, retention, repair, kill, an older catalogue, publish, clone, pull",
         "every acknowledged version reads byte-exact after each step; every clone equals its origin",
         "`make campaign`; `tests/exchange/replica/test_histories.py`, `tests/archive/test_pack_facts.py`",
         "histories",
-        "packs that others lean on are published with them; packs beyond the catalogue's mark are taken in before "
-        "compaction, in object stores too; a copy of a catalogue that was built anew did not see newer packs before "
-        "the next write; on a very busy machine an expression for names was called too slow",
+        "packs were published without others that they depend on; packs beyond the mark of the catalogue were not read "
+        "before compaction, also in object stores; a copy of a rebuilt catalogue did not see newer packs before "
+        "the next write; on a very busy machine an expression for names was reported as too slow",
     ),
     ReliabilityRow(
         "flipped, missing, blank or misplaced bytes in packs, catalogue and published files",
-        "right bytes or a named error; after `verify --repair` nothing complains",
+        "correct bytes or a named error; after `verify --repair`, `verify` finds nothing",
         "`make campaign`; `tests/archive/test_archive_repair.py`, `tests/store/test_store_verify.py`",
         "damages",
-        "a number of a row that a flipped bit made a text ended a read with an unnamed error; a repair never ended "
-        "where damage put rows out of their order",
+        "if a flipped bit turned a number of a row into a text, reading raised an unnamed error; a repair never "
+        "finished if damage had put rows out of order",
     ),
     ReliabilityRow(
         "an hour of crawl, watches, jobs, serve, puts, compaction, publication, clones, backups and exports at once",
-        "nothing lost, memory and descriptors of the daemon flat",
+        "nothing is lost, memory and descriptors of the daemon do not grow",
         "`make soak`",
         "soak",
-        "each thread that ended left its connection to the catalogue open",
+        "threads left their connection to the catalogue open when they ended",
     ),
     ReliabilityRow(
         "full, failing and read-only disks, lost permissions, clocks that jump",
-        "a clear error, nothing damaged, work goes on when space is back",
+        "a clear error, no damage, work continues once there is space",
         "`tests/store/test_store_faults.py`, `tests/archive/test_archive_repair.py`, "
         "`tests/archive/test_archive_read_only.py`, `tests/operations/test_wrong_clock.py`",
-        mended="a full disk was called damage; visits planned under a clock of 2099 were never made",
+        mended="a full disk was reported as damage; visits planned while the clock showed 2099 never happened",
     ),
     ReliabilityRow(
         "a repair while a daemon runs",
-        "the daemon is refused when it next writes, and says so",
+        "the next write of the daemon is refused and reported",
         "`test_who_holds_a_catalogue_that_a_repair_replaces_is_refused`",
-        mended="it went on writing to the file that had been set aside",
+        mended="it continued to write to the replaced file",
     ),
     ReliabilityRow(
-        "backups and restores: folder and bucket, files and PostgreSQL, cut off at any point",
-        "one moment of everything, every byte compared, restored by one command",
+        "backups and restores: folder and bucket, files and PostgreSQL, interrupted at any point",
+        "everything is of one moment, every byte is compared, one command restores it",
         "`tests/archive/test_archive_backups.py`, `tests/scale/test_scaled_backups.py`",
-        mended="archives in PostgreSQL and object stores had no backup of their own",
+        mended="there was no backup of archives in PostgreSQL and object stores",
     ),
     ReliabilityRow(
-        "the misbehaving web: drips, endless bodies, bombs, broken chunks, floods, loops, resets, TLS and DNS faults",
-        "bounded time and memory, other pages and hosts unharmed, the outcome recorded",
+        "misbehaving servers: drips, endless bodies, bombs, broken chunks, floods, loops, resets, TLS and DNS faults",
+        "bounded time and memory, no effect on other pages and hosts, the outcome is recorded",
         "`tests/fetch`, `tests/look`, `tests/crawl`",
     ),
     ReliabilityRow(
         "requests to private and metadata addresses, also by redirects, robots.txt, sitemaps, names and proxies",
-        "refused unless the owner allowed them, judged on the address really connected to",
+        "refused unless the owner allowed them; the address of the actual connection decides",
         "`tests/crawl/test_crawl_private.py`, `tests/api/test_access.py`",
-        mended="crawls planned over HTTP asked inside through robots.txt, sitemaps and names",
+        mended="crawls planned over HTTP reached private addresses through robots.txt, sitemaps and names",
     ),
     ReliabilityRow(
         "archived pages",
-        "cannot script our origin, read sessions or phone home",
+        "cannot run scripts on the origin of the service, read sessions or contact other servers",
         "`tests/replay`, `tests/browser`",
         mended="WebRTC, popups and tickets in addresses",
     ),
     ReliabilityRow(
         "accounts: guessing, crowds, removed users, forged sessions, many at one setup code",
-        "counted before hashing, a small pool, ids never given again, one owner a code",
+        "attempts are counted before hashing, hashing has a small pool, ids are never reused, one owner per code",
         "`tests/api/test_access.py`, `tests/web/test_people.py`",
-        mended="40 hashes at once, ids reused, 12 owners of one code",
+        mended="40 hashes ran at once, ids were reused, one code created 12 owners",
     ),
     ReliabilityRow(
         "1,100 connections that never end their headers, against 1,024 descriptors",
-        "everybody else is served meanwhile",
+        "everybody else is served",
         "`test_eleven_hundred_slow_connections_keep_nobody_from_being_served`",
         mended="nobody was served, 500 were open after 70 s",
     ),
     ReliabilityRow(
-        "bombs of structure: nesting, attributes, links, blanks, PDF",
-        "a budget of time and memory each, and a note of what was left out",
+        "documents built to exhaust a parser: nesting, attributes, links, blanks, PDF",
+        "a budget of time and memory for each, and a note of what was omitted",
         "`tests/api/test_hostile_documents.py`, `tests/test_bounded.py`",
-        mended="stalls of a minute and more in rewriting, differences, search and feeds",
+        mended="stalls of more than a minute in rewriting, differences, search and feeds",
     ),
 )
 
@@ -117,15 +117,16 @@ def page_text(results: dict[str, Tried]) -> str:
     lines = [
         "# Reliability",
         "",
-        "What is promised when things go wrong, how it is tried, and how often it was. Counts are those of all runs so",
-        "far, added up in [reliability.json](reliability.json) by the commands; `python tools/campaign.py page` writes",
-        "this page. Rows without a count are tests, which `make test` runs. A try has a number and can be made again.",
+        "What Letopis guarantees when things go wrong, how this is tested, and how often. Counts are totals of all",
+        "runs so far, which the commands add to [reliability.json](reliability.json). `python tools/campaign.py page`",
+        "writes this page. Rows without a count are tests that `make test` runs. Each trial has a number and can be",
+        "repeated.",
         "",
-        "| what | promised | command | tried | found | mended |",
+        "| what | guarantee | command | trials | faults found | fixed |",
         "| --- | --- | --- | --- | --- | --- |",
         *(_row(row, results) for row in ROWS),
         "",
-        "## Line by line",
+        "## Faults and their tests",
         "",
         *promise_lines(),
         "",
@@ -135,12 +136,12 @@ def page_text(results: dict[str, Tried]) -> str:
         "| --- | --- |",
         *(f"| {name.removeprefix('kills of ')} | {one.count:,} |" for name, one in _with(results, "kills of ")),
         "",
-        "## Inputs a format",
+        "## Inputs per format",
         "",
-        f"`make fuzz` feeds every format with damaged inputs; the goal is {FUZZ_GOAL:,} a format. A reader may answer",
-        "or refuse; whatever else happens, or takes two seconds, is a fault.",
+        f"`make fuzz` feeds every format with damaged inputs; the goal is {FUZZ_GOAL:,} per format. A reader may",
+        "return a result or refuse; anything else, or taking more than two seconds, is a fault.",
         "",
-        "| format | inputs | found | mended |",
+        "| format | inputs | faults found | fixed |",
         "| --- | --- | --- | --- |",
         *(
             f"| {name.removeprefix('fuzz ')} | {one.count:,} | {one.found} | {one.mended} |"
@@ -173,10 +174,11 @@ def _soak_lines(tried: Tried | None) -> list[str]:
     return [
         "## The last soak",
         "",
-        f"{told.get('processes', 0):,.0f} actions beside the daemon, {told.get('killed', 0):,.0f} processes killed, "
-        f"{told.get('stored', 0):,.0f} versions put in. Once settled, the daemon's memory was "
-        f"{told.get('megabytes_first', 0):,.0f} MB, at the end {told.get('megabytes_last', 0):,.0f} MB, its "
-        f"descriptors at most {told.get('descriptors_first', 0):,.0f} and {told.get('descriptors_last', 0):,.0f}.",
+        f"{told.get('processes', 0):,.0f} actions in addition to the daemon, {told.get('killed', 0):,.0f} processes "
+        f"killed, {told.get('stored', 0):,.0f} versions stored. The memory of the daemon was "
+        f"{told.get('megabytes_first', 0):,.0f} MB once settled and {told.get('megabytes_last', 0):,.0f} MB at the "
+        f"end; it had at most {told.get('descriptors_first', 0):,.0f} and {told.get('descriptors_last', 0):,.0f} "
+        "open descriptors.",
     ]
 
 

@@ -1,4 +1,4 @@
-"""What was once found to fail, line by line, and the tests that prove that it holds now."""
+"""Faults that were once found, and the tests that prove that they are fixed."""
 
 from __future__ import annotations
 
@@ -14,71 +14,71 @@ class Promise(NamedTuple):
 
 PROMISES = (
     Promise(
-        "a clone of a sound archive is whole, after rounds of puts and compactions too",
+        "a clone of an undamaged archive is complete, also after many puts and compactions",
         ("test_every_clone_of_a_sound_archive_is_whole",
          "test_a_lazy_clone_reads_pages_that_lean_on_the_text_of_another_pack"),
     ),
     Promise(
-        "an older catalogue beside newer packs loses nothing, with files and with PostgreSQL and S3",
+        "an older catalogue with newer packs loses nothing, with files and with PostgreSQL and S3",
         ("test_an_older_catalogue_takes_in_what_its_packs_know",
          "test_nothing_acknowledged_is_lost_whatever_catalogue_is_put_back",
          "test_an_older_database_takes_in_what_its_packs_know",
          "test_a_log_that_had_its_number_when_the_copy_was_made_and_nothing_else_is_taken_in"),
     ),
     Promise(
-        "a flipped bit of a row never gives another page, and a repair leaves nothing to complain of",
+        "a flipped bit in a row never returns another page, and a repair removes all damage",
         ("test_a_wrong_place_in_the_catalogue_never_gives_another_page",
          "test_a_version_with_the_content_of_another_is_found_and_put_right",
          "test_after_repair_of_random_damage_everything_is_sound"),
     ),
     Promise(
-        "a full disk is not called damage; what is read-only can be read",
+        "a full disk is not reported as damage; read-only archives can be read",
         ("test_a_full_disk_is_not_called_damage", "test_an_archive_on_a_read_only_disk_can_be_read"),
     ),
     Promise(
-        "a repair saves what only the catalogue has, and leaves a newer one alone",
+        "a repair saves what only the catalogue contains, and does not change a newer catalogue",
         ("test_repair_of_a_damaged_index_loses_nothing",
          "test_repair_saves_what_only_the_catalogue_has_when_a_table_is_damaged",
          "test_a_schema_that_this_release_does_not_know_is_a_sentence"),
     ),
     Promise(
-        "what was planned under a wrong clock is visited when it is right",
+        "visits planned while the clock was wrong happen once it is right",
         ("test_pages_crawled_under_a_wrong_clock_are_visited_when_it_is_right",
          "test_watches_made_under_a_wrong_clock_run_when_it_is_right",
          "test_a_version_of_the_future_is_put_only_with_a_word_by_the_command_line"),
     ),
     Promise(
-        "a backup is one moment of everything, and one command restores it",
+        "a backup is of one moment, and one command restores it",
         ("test_a_backup_is_restored_by_one_command", "test_a_backup_that_is_broken_off_leaves_the_one_before"),
     ),
     Promise(
-        "other users of the machine read nothing of an archive",
+        "other users of the machine cannot read an archive",
         ("test_nothing_of_an_archive_can_be_read_by_others",
          "test_a_copy_of_the_catalogue_has_nothing_that_lets_anybody_in"),
     ),
     Promise(
-        "nobody gets the rights of somebody who was removed",
+        "nobody gets the rights of a removed user",
         ("test_nobody_gets_the_rights_of_whoever_is_added_after_them",),
     ),
     Promise(
-        "a crawl that was planned over HTTP reaches no private address, by whatever request",
+        "a crawl planned over HTTP reaches no private address by any request",
         ("test_a_name_that_resolves_inside_is_not_asked_for_somebody_who_came_through_http",
          "test_what_others_planned_stays_guarded_beside_a_crawl_of_the_owner_without_bounds"),
     ),
     Promise(
-        "signing in: tries are counted first, few hash at once, strangers lock nobody out, one owner a code",
+        "signing in: attempts are counted first, few hashes run at once, nobody locks others out, one owner per code",
         ("test_tries_at_once_are_counted_before_any_password_is_looked_at",
          "test_a_crowd_that_signs_in_neither_hashes_at_once_nor_keeps_pages_waiting",
          "test_a_stranger_cannot_lock_people_out_of_the_devices_they_use",
          "test_one_code_makes_one_owner_however_many_use_it_at_once"),
     ),
     Promise(
-        "names that are not ours are not answered, other sites read nothing",
+        "requests with other host names are refused, other sites cannot read the archive",
         ("test_a_name_that_is_not_ours_is_not_answered",
          "test_other_sites_may_read_archived_content_only_where_the_owner_says_so"),
     ),
     Promise(
-        "slow clients keep nobody from being served",
+        "slow clients do not block others",
         ("test_eleven_hundred_slow_connections_keep_nobody_from_being_served",
          "test_one_address_has_no_more_than_half",
          "test_a_stream_on_which_nothing_would_ever_come_is_not_opened"),
@@ -89,13 +89,13 @@ PROMISES = (
          "test_a_proxy_is_not_asked_for_a_name_that_only_it_knows"),
     ),
     Promise(
-        "an archived page finds nothing of its reader and reaches nobody",
+        "an archived page learns nothing about its reader and contacts no server",
         ("test_a_hostile_page_finds_nothing_of_its_reader_and_reaches_nobody",
          "test_no_address_of_an_archived_page_is_a_right",
          "test_a_page_of_a_closed_archive_runs_nothing_and_reaches_nobody_else"),
     ),
     Promise(
-        "the time to rewrite grows with the size of a page; expressions are stopped",
+        "the time to rewrite a page is proportional to its size; slow expressions are stopped",
         ("test_the_time_to_rewrite_a_hostile_page_grows_with_its_size",
          "test_the_time_to_rewrite_a_hostile_style_sheet_grows_with_its_size",
          "test_the_time_to_find_the_head_of_a_page_grows_with_what_stands_before_it",
@@ -104,18 +104,18 @@ PROMISES = (
          "test_a_long_page_is_rewritten_off_the_loop", "test_a_filter_of_a_cdx_question_cannot_stall_the_service"),
     ),
     Promise(
-        "bombs of structure have a budget, and others are served meanwhile",
+        "documents built to exhaust a parser have a budget, and others are served meanwhile",
         ("test_many_requests_for_a_nested_page_start_few_helpers_and_others_are_served",
          "test_a_million_links_are_bounded_and_said", "test_what_is_too_much_is_stopped_and_not_tried_again"),
     ),
     Promise(
-        "titles write nothing to a terminal; odd charsets and statuses stop nothing",
+        "titles cannot control a terminal; unusual charsets and statuses cause no failure",
         ("test_no_verb_prints_control_characters_of_pages",
          "test_a_charset_that_stands_for_none_does_not_stop_the_copy",
          "test_a_status_that_is_none_of_http_is_shown_as_an_error_of_the_server"),
     ),
     Promise(
-        "what comes from outside is read whole or refused, and no page fails later",
+        "external input is read completely or refused, and causes no later failure",
         ("test_facts_of_wrong_types_are_refused_and_no_page_fails_later",
          "test_an_index_that_names_a_pipe_or_no_place_is_told", "test_a_body_nested_without_end_is_one_error",
          "test_a_time_at_the_ends_of_time_is_answered_or_refused", "test_damaged_inputs_are_read_or_refused"),
@@ -126,4 +126,4 @@ PROMISES = (
 def promise_lines() -> list[str]:
     """The table of the page."""
     rows = (f"| {one.what} | {', '.join(f'`{test}`' for test in one.tests)} |" for one in PROMISES)
-    return ["| what failed once | tests that prove it |", "| --- | --- |", *rows]
+    return ["| guarantee that once failed | tests |", "| --- | --- |", *rows]

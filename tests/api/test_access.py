@@ -19,8 +19,9 @@ from starlette.routing import Mount
 from letopis.api.access import PUBLIC, required_permission
 from letopis.api.app import create_app
 from letopis.api.server import Server, listen
-from letopis.api.sessions import LOGIN_TRIES, LOGIN_WINDOW, LoginThrottle, Sessions
+from letopis.api.sessions import Sessions
 from letopis.archive import Archive
+from letopis.archive.accounts import LOGIN_TRIES, LOGIN_WINDOW, LoginThrottle
 from letopis.archive.audit import audit_entries
 from letopis.catalog.accounts import HASHINGS, Accounts, is_password
 from letopis.catalog.sessions import SessionRows

@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from random_damage import overwrite_page, page_of
 from scripted_site import ScriptedSite
 
 from letopis.archive import Archive
+from letopis.archive.backups import back_up, restore
 from letopis.cli.main import main
+from letopis.config import ArchiveSettings, Settings
 from letopis.operations.upkeep import exposure_warning
 
 
@@ -55,6 +58,25 @@ def test_nothing_of_an_archive_can_be_read_by_others(folder: Path, scripted_site
     assert open_to_others(archive) == []
     assert (archive.stat().st_mode & 0o777) == (0o755 if made else 0o700)
     assert exposure_warning(archive) == ""
+
+
+@pytest.mark.files
+@pytest.mark.parametrize("made", [False, True], ids=["by us", "by its owner"])
+def test_what_is_restored_or_repaired_can_be_read_by_nobody_else(folder: Path, made: bool) -> None:
+    with Archive(folder / "archive") as archive:
+        archive.put("http://example.org/", b"x")
+        back_up(archive, folder / "backup")
+    restored = folder / "restored"
+    if made:
+        restored.mkdir(0o755)
+    settings = Settings(archive=ArchiveSettings(path=str(restored)))
+    restore(folder / "backup", settings)
+    assert open_to_others(restored) == []
+    assert (restored.stat().st_mode & 0o777) == (0o755 if made else 0o700)
+    restored.chmod(0o755)
+    overwrite_page(restored / "catalogue.sqlite", page_of(restored / "catalogue.sqlite", "resource"))
+    Archive.repair(settings)
+    assert open_to_others(restored) == []
 
 
 @pytest.mark.files

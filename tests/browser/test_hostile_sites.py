@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,6 +21,15 @@ AT = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
 STAMP = "20240506070809"
 PASSWORD = "correct horse"
 HOSTILE = (Path(__file__).parents[1] / "site" / "hostile_site.html").read_text("utf-8")
+CALLING = """<!doctype html><title>Calling</title><p>calling<script>
+const call = `const peer = new RTCPeerConnection({ iceServers: [{ urls: "stun:127.0.0.1:STUN" }] });
+peer.createDataChannel("x");
+peer.onicegatheringstatechange = () => peer.iceGatheringState === "complete" && top.postMessage({ api: "called" }, "*");
+peer.createOffer().then((offer) => peer.setLocalDescription(offer))`;
+const frame = document.createElement("iframe");
+frame.src = `data:text/html,<script>${encodeURIComponent(call)}<` + "/script>";
+document.body.append(frame);
+</script>"""
 FILLING = """<!doctype html><title>Filling</title><p>filling<script>
 const opening = indexedDB.open('full', 1);
 opening.onupgradeneeded = () => opening.result.createObjectStore('all', { autoIncrement: true });
@@ -87,6 +97,26 @@ def test_a_hostile_page_finds_nothing_of_its_reader_and_reaches_nobody(
     }, json.dumps(found)  # fmt: skip
     assert [line for line in asked if "live.example" in line] == []
     assert pages == []
+
+
+def test_a_frame_without_our_script_calls_nobody(tmp_path: Path, logged_browser: tuple[Any, list[str]]) -> None:
+    """The browser itself refuses what the Connection-Allowlist of its page does not name."""
+    browser, _ = logged_browser
+    with socket.socket(type=socket.SOCK_DGRAM) as stun, Archive(tmp_path / "a", clock=lambda: AT) as archive:
+        stun.bind(("127.0.0.1", 0))
+        stun.setblocking(False)
+        page = CALLING.replace("STUN", str(stun.getsockname()[1]))
+        archive.put("https://calls.example/", page.encode(), AT, content_type="text/html")
+        with running(archive, replay=True) as web:
+            tab = browser.new_page()
+            try:
+                tab.add_init_script("addEventListener('message', (event) => { window.found ??= event.data?.api; })")
+                tab.goto(f"{web.replay}/web/{STAMP}/https://calls.example/")
+                tab.wait_for_function("() => window.found")
+            finally:
+                tab.close()
+        with pytest.raises(BlockingIOError):
+            stun.recv(100)
 
 
 def test_a_page_that_fills_the_disk_of_its_reader_is_closed_and_emptied(

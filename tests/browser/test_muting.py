@@ -82,7 +82,7 @@ def test_the_button_of_a_watch_sends_a_notification_and_says_what_became_of_it(
     watch_add(page.context, bind(watch_add.parameters, asked, page.context.moment()))
     with open_tab(page.web, (session_of(page.web, "olga"),)) as tab:
         tab.goto("/watches")
-        tab.get_by_label(f"Choose {page.url}").check()
+        tab.get_by_label(f"Select {page.url}").check()
         tab.get_by_role("button", name="Send a test").click()
         tab.get_by_role("status").get_by_text("delivered").wait_for()
     assert [path for method, path, _ in page.site.log if method == "POST"] == ["/hook"]

@@ -96,6 +96,30 @@ def test_the_picture_of_links_leads_to_its_pages_with_the_keyboard_too(visit: Vi
         assert name.endswith(tab.url.partition("://")[2].partition("://")[2])
 
 
+@pytest.mark.parametrize("width", [700, 900, 1280])
+def test_the_links_to_other_changes_cover_nothing_of_the_choice_of_versions(
+    visit: Visit, browsed_world: World, width: int
+) -> None:
+    with visit(viewport={"width": width, "height": 900}) as tab:
+        tab.goto(f"/compare/{browsed_world.url(0, 0)}")
+        chosen = tab.locator(".pair form.inline > :is(label, button, span)").evaluate_all(PLACES)
+        for place in tab.locator(".pair-bar .steps a").evaluate_all(PLACES):
+            assert not [one for one in chosen if _cross(one, place)]
+
+
+def _cross(one: list[int], other: list[int]) -> bool:
+    """Whether two boxes (left, right, top, bottom) share more than an edge."""
+    across = min(one[1], other[1]) - max(one[0], other[0])
+    return across > 1 and min(one[3], other[3]) - max(one[2], other[2]) > 1
+
+
+def test_the_menu_of_a_guest_is_one_line_on_the_phone_in_czech_too(visit: Visit) -> None:
+    with visit(viewport=NARROW, locale="cs") as tab:
+        tab.goto("/login")
+        tops = {top for _, _, top, _ in tab.locator(".menu > *").evaluate_all(PLACES)}
+        assert max(tops) - min(tops) < 10
+
+
 PLACES = """all => all.map(one => one.getBoundingClientRect()).map(({left, right, top, bottom}) =>
   [left, right, top, bottom].map(Math.round))"""
 
@@ -118,12 +142,7 @@ def test_on_the_phone_the_picture_of_links_fits_with_names_that_can_be_read_and_
             assert len(places) > 3
             assert all(bottom - top >= 11 for _, _, top, bottom in places)
             pairs = [(one, other) for one in places for other in places if one < other]
-            crossing = [
-                pair for pair in pairs
-                if pair[0][0] < pair[1][1] - 1 and pair[1][0] < pair[0][1] - 1
-                and pair[0][2] < pair[1][3] - 1 and pair[1][2] < pair[0][3] - 1
-            ]  # fmt: skip
-            assert crossing == []
+            assert [pair for pair in pairs if _cross(*pair)] == []
         tab.get_by_role("button", name="Whole picture").tap()
         dot = tab.locator("svg.web a").first
         dot.locator("circle").last.tap()

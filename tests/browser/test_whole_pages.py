@@ -51,6 +51,7 @@ def _used(tab: Any) -> None:
     """Everything that a reader does on it."""
     inside = tab.frame_locator("main iframe")
     inside.locator("#items li:nth-child(3)", has_text="Volume 3 ***").wait_for()
+    expect(inside.locator("#items li"), "scripts run on what the server sent").to_have_count(3)
     tab.locator("link[rel=icon][href$='/icon.png']").wait_for(state="attached")
     inside.locator("#note", has_text="Open on Sundays").wait_for()
     inside.locator("#length", has_text="1 s").wait_for()

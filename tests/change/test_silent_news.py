@@ -215,3 +215,73 @@ def test_a_number_that_stands_before_its_label_is_the_counter_that_the_label_nam
 def test_the_label_of_the_next_number_makes_no_counter_of_the_one_before() -> None:
     assert number_of_every_look("Confirmed dead", "<div>views</div><div>5120</div>") == [True] * 3
     assert number_of_every_look("Confirmed dead", "<div>views</div>") == [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Balance of the fund: -500 crowns", "Balance of the fund: 500 crowns"),
+        ("Balance of the fund: \u2212500 crowns", "Balance of the fund: 500 crowns"),
+        ("Dose: 5.00 mg a day", "Dose: 50.0 mg a day"),
+        ("Dose: 1,5 mg a day", "Dose: 15 mg a day"),
+        ("One night: 100 \u20ac", "One night: 100 $"),
+        ("Discount 5 %", "Discount 5 \u20ac"),
+        ("We look for a programmer of C++", "We look for a programmer of C#"),
+        ("The rating of the country is AA+", "The rating of the country is AA"),
+        ("The value must be x < 5", "The value must be x > 5"),
+        ("Rating \u2605\u2605\u2605\u2605\u2605", "Rating \u2605\u2605\u2606\u2606\u2606"),
+        ("Shares \u25b2 3.2", "Shares \u25bc 3.2"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["p", "li", "h2"])
+def test_a_sign_that_turns_what_is_said_is_news_where_letters_and_digits_stay(kind: str, old: str, new: str) -> None:
+    page_of = [html(body=f"<{kind}>{text.replace('<', '&lt;')}</{kind}>") for text in (old, new)]
+    assert told([*page_of, *page_of]) == [True, True, True]
+    assert compare(page_of[1], page_of[:1]).same_text is False
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("\u2713", "\u2717"), ("\u2713", ""), ("\u2b50\u2b50\u2b50", "\u2b50"), ("", "\u274c")]
+)
+def test_a_cell_of_a_mark_alone_is_news(old: str, new: str) -> None:
+    tables = [
+        f"<table><tr><td>Mail</td><td>{mark}</td></tr><tr><td>Web</td><td>up</td></tr></table>" for mark in (old, new)
+    ]
+    assert told([html(body=table) for table in tables]) == [True]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Price: 1,000 crowns", "Price: 1000 crowns"),
+        ("Price: 1 000 crowns", "Price: 1\u00a0000 crowns"),
+        ("Price: 5,00 crowns", "Price: 5.00 crowns"),
+        ("Price: \u20ac5", "Price: 5 \u20ac"),
+        ("Held on 1.12.2026 in the hall", "Held on 1. 12. 2026 in the hall"),
+        ("Open 10:00-12:00 in the hall", "Open 10.00 \u2013 12.00 in the hall"),
+        ("Call +420 123 456 789 now", "Call (420) 123456789 now"),
+        ("Read more \u2192", "Read more \u00bb"),
+        ("\u201cQuoted\u201d \u2013 and said", '"Quoted" - and said'),
+        ("Best of all \u2605", "Best of all"),
+        ("Now -2 \u00b0C in town", "Now 2 \u00b0C in town"),
+    ],
+)
+def test_another_way_of_writing_the_same_is_no_news(old: str, new: str) -> None:
+    assert told([html(body=f"<p>{text}</p>") for text in (old, new)]) == [False]
+
+
+@pytest.mark.parametrize(
+    ("states", "frame"),
+    [
+        (("open", "closed"), "<p>The bridge is {}</p>"),
+        (("open", "closed"), "<table><tr><td>Bridge</td><td>{}</td></tr></table>"),
+        (("✓", "✗"), "<table><tr><td>Bridge</td><td>{}</td></tr></table>"),
+        (("Low", "Moderate", "High"), "<p>{}</p>"),
+        (("In stock", "Sold out"), "<p>{}</p>"),
+        (("vysoké", "mírné"), "<p>Nebezpečí požáru: {}</p>"),
+        (("Sold out", ""), "<p>{}</p>"),
+    ],
+)
+def test_a_state_is_news_at_every_look_however_often_it_changes(states: tuple[str, ...], frame: str) -> None:
+    pages = [html(body=frame.format(state)) for state in islice(cycle(states), 20)]
+    assert told(pages) == [True] * 19

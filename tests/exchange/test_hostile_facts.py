@@ -17,6 +17,7 @@ from served_archive import WebClient, running
 from written_warc import response
 
 from letopis.archive import Archive, CheckDetails
+from letopis.archive.accounts import accounts_of
 from letopis.errors import Damaged
 from letopis.exchange.captures import parse_check_facts
 from letopis.exchange.imports import import_sources
@@ -116,10 +117,22 @@ def test_an_index_that_names_a_pipe_or_no_place_is_told(archive: Archive, tmp_pa
     assert report.checks == 0
 
 
+def _writer(archive: Archive) -> dict[str, str]:
+    token = accounts_of(archive).create_token("ci", None, "write", 0)
+    return {"Authorization": f"Bearer {token}", "Content_Type": "application/json"}
+
+
 def test_a_body_nested_without_end_is_one_error(archive: Archive) -> None:
     with running(archive) as client:
-        told = client.ask("POST", "/api/v1/watches", b"[" * 200_000, Content_Type="application/json")
-    assert 400 <= told.status < 500
+        told = client.ask("POST", "/api/v1/watches", b"[" * 200_000, **_writer(archive))
+    assert told.status == 422
+
+
+def test_half_a_character_in_a_body_is_one_error(archive: Archive) -> None:
+    head = _writer(archive)
+    with running(archive) as client:
+        for body in (b'{"client": "\\ud800", "cursor": "1"}', b'{"client": "\xed\xa0\x80", "cursor": "1"}'):
+            assert client.ask("POST", "/api/v1/changes/ack", body, **head).status == 422
 
 
 FAR = [

@@ -22,7 +22,7 @@ from letopis.fetch.chromium import Chromium
 from letopis.fetch.page_pictures import take_screenshot, width_of
 from letopis.fetch.page_rendering import PageRenderer, RenderJob
 from letopis.fetch.page_steps import parse_steps
-from letopis.model import Limits, Request, Response
+from letopis.model import Failure, FailureKind, Limits, Request, Response
 
 pytestmark = [
     pytest.mark.browser,
@@ -256,6 +256,46 @@ async def test_an_answer_that_a_browser_does_not_take_is_a_failed_request(chromi
                    "() => document.body.append('failed'))</script>")  # fmt: skip
     web.put("http://a.example/odd", "x", "text/plain\nX: y")
     assert text_of(await web.shown(chromium, page)) == "failed"
+
+
+async def test_scripts_that_never_end_are_stopped_and_the_page_is_read(chromium: Chromium, web: Web) -> None:
+    page = web.put("http://a.example/", "<p>text<script>onload = () => setTimeout(() => { for (;;); })</script>")
+    job = RenderJob(Request(page), web.answer(page), time.monotonic() + 300, web.ask)
+    tab = await BrowserTab.open(chromium, TabView(400, 300), PageRenderer(job, UNHURRIED)._intercept)
+    assert await tab.goto(page, 300) == ""
+    await tab.stop_scripts()
+    assert await tab.evaluate("document.body.innerText") == "text"
+    await tab.close()
+
+
+@pytest.mark.parametrize("script", ["location = '/file'", "location = 'mailto:a@b.example'", "window.stop()"])
+async def test_a_document_that_never_says_it_loaded_is_not_waited_for(
+    chromium: Chromium, web: Web, script: str
+) -> None:
+    page = web.put("http://a.example/", f"<body>text<script>{script}</script>")
+    web.put("http://a.example/file", "x", "application/zip")
+    found = await web.shown(chromium, page)
+    assert text_of(found) == "text"
+    assert found.warnings == ()
+
+
+async def test_a_page_that_leads_away_over_our_bounds_stays_and_one_that_leads_nowhere_says_where(
+    chromium: Chromium, web: Web
+) -> None:
+    leading = "<body>text<script>onload = () => setTimeout(() => { location = '/next' })</script>"
+    page = web.put("http://a.example/", leading)
+    web.put("http://a.example/next", "<body>next")
+    found = await web.shown(chromium, page, settings=replace(UNHURRIED, take=("scripts",)))
+    assert text_of(found) == "text"
+    assert found.warnings == ("1 requests of the page were refused",)
+
+    async def ask(request: Request) -> Response:
+        return web.answer(request.url)._replace(failure=Failure(FailureKind.DNS, "no such host"))
+
+    job = RenderJob(Request(page), web.answer(page), time.monotonic() + 300, ask)
+    found = await PageRenderer(job, UNHURRIED).run(chromium)
+    assert found.failure is not None
+    assert found.warnings == ("the page led to http://a.example/next: no such host",)
 
 
 TALL = """document.body.innerHTML = "<p style='margin-top: 2000px; border: 50px solid teal'>far below";

@@ -52,7 +52,7 @@ def test_a_question_costs_little_more_than_bare_tantivy(tmp_path: Path) -> None:
         assert lowest(share, MOST) <= MOST
 
 
-@pytest.mark.parametrize(("versions", "most"), [(5, 9.6), (40, 13.4)])
+@pytest.mark.parametrize(("versions", "most"), [(5, 7.6), (40, 10.1)])
 def test_the_indexes_take_few_times_the_packs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, versions: int, most: float
 ) -> None:

@@ -112,7 +112,7 @@ def test_what_is_wrong_is_told_on_the_page_and_the_text_stays(uwe: Browser) -> N
     assert 'role="alert"' in answer.text
     assert "&lt;odd/&gt;" in answer.text
     private = '<query package="downloader"><download maxlevel="1"><url>http://127.0.0.1/</url></download></query>'
-    assert "is an address of a private network" in uwe.send("/jobs", xml=private).text
+    assert "is on a private network" in uwe.send("/jobs", xml=private).text
 
 
 def test_nobody_asks_or_cancels_without_the_right(web: WebClient, uwe: Browser) -> None:

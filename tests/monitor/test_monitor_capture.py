@@ -153,6 +153,7 @@ BAD = {
     "an endless download": b"<p>text<img src=/endless>",
     "alerts": b"<p>text<script>for (let n = 0; n < 20; n++) alert(n); confirm('?'); prompt('?')</script>",
     "navigates away": b"<p>text<script>location.href = '/elsewhere'</script>",
+    "never ends": b"<p>text<script>onload = () => setTimeout(() => { for (;;); })</script>",
     "crashes": b"<p>text<img src=/tick><script>onload = () => { const kept = []; "
     b"while (true) kept.push(new Array(1e6).fill(kept.length + 0.5)); }</script>",
 }
@@ -216,7 +217,11 @@ def test_a_bad_page_is_bounded_and_named_and_harms_no_other(
         assert archive.as_sent(archive.get(bad)).body == BAD[name]
     else:
         assert b"<p>text" in archive.get(bad).body
-    told = {"never quiet": "still loading", "a thousand requests": "requests of the page were refused"}
+    told = {
+        "never quiet": "still loading",
+        "never ends": "its scripts were stopped",
+        "a thousand requests": "requests of the page were refused",
+    }
     assert any(told.get(name, "") in warning for warning in (*found.warnings, "")), found.warnings
     assert sum(one.members for one in archive.sets.of(bad)) <= 50
     assert list(archive.verify()) == []

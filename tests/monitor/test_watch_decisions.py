@@ -158,3 +158,43 @@ def test_state_survives_its_stored_form(codes: list[int]) -> None:
     )
     assert WatchState.from_json(state.to_json()) == state
     assert len(alerts) <= len(codes)
+
+
+def test_alerts_of_a_watch_with_a_name_say_which_one_they_are_of() -> None:
+    rules = watch("changed,unavailable")._replace(name="cheap")
+    change = WatchDifference(True, ("new",), ("old",))
+    alerts, _ = decide_alerts(rules, WatchHistory(SEEN, [check(1)], 2, START), change)
+    assert [alert.message for alert in alerts] == [f"{URL} (cheap) has changed: 1 line added, 1 removed"]
+    alerts, _ = decide_alerts(rules, WatchHistory(SEEN, [check(1, 0)], 1, START), None)
+    assert alerts[0].message.startswith(f"{URL} (cheap) is unavailable now")
+
+
+def test_other_bytes_without_another_line_are_not_told_as_no_lines() -> None:
+    alerts, _ = decide_alerts(watch("changed"), WatchHistory(SEEN, [check(1)], 2, START), WatchDifference(True))
+    assert alerts[0].message == f"{URL} has changed: other bytes, the same lines of text"
+
+
+def test_a_difference_that_cannot_be_seen_is_told_whatever_the_conditions() -> None:
+    adds = AlertCondition(AlertConditionKind.ADDS, "sold out")
+    change = WatchDifference(True, problem="the JSONPath '$.a' needs a JSON document")
+    alerts, _ = decide_alerts(watch("changed", adds), WatchHistory(SEEN, [check(1)], 2, START), change)
+    assert [alert.message for alert in alerts] == [f"{URL} has changed: {change.problem}"]
+
+
+def test_filters_that_select_nothing_are_told_once_until_they_select_something() -> None:
+    rules, empty, seen = watch("changed"), WatchDifference(False, empty=True), WatchDifference(False)
+    state, told = WatchState(), list[int]()
+    for version, change in enumerate((empty, empty, seen, empty, empty), 1):
+        said, state = say(rules, state, check(version), version=version, change=change)
+        told.append(len(said))
+    assert told == [1, 0, 0, 1, 0]
+    assert say(watch("status"), WatchState(), check(1), version=1, change=empty)[0] == []
+
+
+def test_a_chosen_part_that_goes_is_told_even_where_the_conditions_do_not_hold() -> None:
+    below = AlertCondition(AlertConditionKind.BELOW, "19")
+    gone = WatchDifference(True, (), ("20.00",), empty=True)
+    alerts, _ = decide_alerts(watch("changed", below), WatchHistory(SEEN, [check(1)], 2, START), gone)
+    assert "shows nothing that the filters of the watch select" in alerts[0].message
+    alerts, _ = decide_alerts(watch("changed"), WatchHistory(SEEN, [check(1)], 2, START), gone)
+    assert alerts[0].message.endswith("0 lines added, 1 removed; the filters of the watch select nothing now")

@@ -175,6 +175,12 @@ def test_filter_kinds_are_those_that_compare() -> None:
         (["--css", "::["], {"filters": [{"kind": "css", "expression": "::["}]}),
         (["--more-than", "x"], {"conditions": [{"kind": "more-than", "value": "x"}]}),
         (["--tag", "x" * 65], {"tag": "x" * 65}),
+        (["--quiet-hours", "00:00-24:00"], {"quiet_hours": "00:00-24:00"}),
+        (["--quiet-hours", "mon-sun 12:00-11:59; 11:00-13:00"], {"quiet_hours": "mon-sun 12:00-11:59; 11:00-13:00"}),
+        (
+            ["--below", "40", "--above", "44"],
+            {"conditions": [{"kind": "below", "value": "40"}, {"kind": "above", "value": "44"}]},
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_in_every_door(doors: Doors, words: list[str], body: dict[str, object]) -> None:
@@ -297,6 +303,30 @@ def test_defaults_of_a_tag_are_set_listed_and_dropped_in_every_door(doors: Doors
     assert doors.rest("DELETE", "/tags?tag=news")[0] == 404
     assert doors.cli("forget-tag", "news")[0] == 3
     assert doors.cli("list")[1][0]["every"] == 3600.0
+
+
+def test_a_tag_of_somebody_else_gives_neither_its_secrets_nor_its_defaults_away(doors: Doors) -> None:
+    header, target = "Authorization: secret", "https://h.example/secret"
+    doors.cli("add", URL, "--tag", "t")
+    doors.cli("add", "--tag", "t", "--notify", target, "--header", header)
+    status, seen = doors.rest("POST", "", {"url": OTHER, "tag": "t"}, "user")
+    assert (status, seen["targets"], seen["notify"], seen["headers"]) == (201, 1, None, [])
+    assert "secret" not in str(doors.rest("GET", "", role="user"))
+    own, other = (entry.watch for entry in WatchList(doors.archive).entries("t"))
+    assert (own.headers, other.headers) == ((("Authorization", "secret"),), ())
+    assert doors.rest("POST", "", {"tag": "t", "notify": ["https://other.example/"]}, "user")[0] == 403
+    assert doors.rest("DELETE", "/tags?tag=t", role="user")[0] == 403
+
+
+def test_who_gave_a_tag_its_defaults_changes_them_and_gives_none_to_watches_of_others(doors: Doors) -> None:
+    doors.cli("add", URL, "--tag", "taken")
+    assert doors.rest("POST", "", {"tag": "taken", "every": "2h"}, "user")[0] == 403
+    assert doors.rest("POST", "", {"tag": "own", "step": ["type #password = secret"]}, "user")[0] == 201
+    doors.cli("add", OTHER, "--tag", "own", "--browser")
+    assert WatchList(doors.archive).entries("own")[0].watch.steps == ()
+    assert "secret" in str(doors.rest("GET", "/tags", role="user")[1])
+    assert "secret" not in doors.web.get("/api/v1/watches/tags").text
+    assert doors.rest("DELETE", "/tags?tag=own", role="user")[0] == 200
 
 
 def test_targets_of_a_tag_that_came_through_http_are_guarded(doors: Doors) -> None:

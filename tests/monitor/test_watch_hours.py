@@ -49,6 +49,22 @@ def test_quiet_hours_end_when_the_last_of_them_does(hours: str, moment: str, the
     assert WeeklyHours.parse(hours).ends(utc(moment)) == utc(then)
 
 
+@pytest.mark.parametrize(
+    ("moment", "then"), [("2026-03-27 18:30", "2026-03-30 06:00"), ("2026-10-23 18:30", "2026-10-26 07:00")]
+)
+def test_hours_begin_by_the_clock_on_the_wall_after_it_is_set_forward_or_back(moment: str, then: str) -> None:
+    assert WeeklyHours.parse("mon-fri 08:00-18:00").next_within(utc(moment), PRAGUE) == utc(then)
+
+
+@pytest.mark.parametrize(
+    ("moment", "then"),
+    [("2026-03-28 22:30", "2026-03-29 05:00"), ("2026-10-24 21:30", "2026-10-25 06:00"),
+     ("2026-10-25 01:30", "2026-10-25 06:00")],
+)  # fmt: skip
+def test_quiet_hours_end_by_the_clock_on_the_wall_after_it_is_set_forward_or_back(moment: str, then: str) -> None:
+    assert WeeklyHours.parse("22:00-07:00").ends(utc(moment), PRAGUE) == utc(then)
+
+
 @pytest.mark.parametrize("text", ["", "08:00", "moo 08:00-18:00", "25:00-26:00", "08:00-18:75", "mon 8-18"])
 def test_hours_that_cannot_be_read_are_refused_with_an_example(text: str) -> None:
     with pytest.raises(UsageError, match="08:00-18:00"):

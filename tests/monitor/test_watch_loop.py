@@ -528,3 +528,39 @@ def test_watches_of_one_page_look_at_it_in_one_way(world: World) -> None:
     with pytest.raises(UsageError, match="must agree on browser and headers"):
         world.book.add(["http://example.org/"], replace(SPEC, headers=(("A", "b"),)), name="other")
     assert len(world.book.entries()) == 1
+
+
+@pytest.mark.parametrize(
+    ("filters", "told"),
+    [((("css", ".nothing"),), ["changed"]), ((("css", "h1"),), []), ((("jsonpath", "$.a"),), ["changed"]),
+     ((("include", "ERROR"),), []), ((), [])],
+)  # fmt: skip
+async def test_filters_that_never_select_anything_are_told_at_the_first_look(
+    world: World, scripted_site: ScriptedSite, filters: tuple[tuple[str, str], ...], told: list[str]
+) -> None:
+    url = scripted_site.set("/page", OLD)
+    world.book.add([url], replace(SPEC, filters=filters))
+    await world.run()
+    await world.run()
+    assert world.kinds() == told
+
+
+async def test_alerts_that_a_snooze_or_quiet_hours_held_are_sent_once_these_are_ended(
+    world: World, scripted_site: ScriptedSite
+) -> None:
+    url = scripted_site.set("/page", OLD)
+    number = world.book.add([url], SPEC)[0].id
+    await world.run()
+    world.book.snooze([url], world.clock.now + timedelta(days=1))
+    scripted_site.set("/page", NEW)
+    await world.run()
+    assert world.kinds() == []
+    world.book.snooze([url], None)
+    await world.run(timedelta())
+    assert world.kinds() == ["changed"]
+    world.book.edit(number, WatchSpec(quiet="00:00-23:59"), None, None, ())
+    scripted_site.set("/page", OLD)
+    await world.run()
+    world.book.edit(number, WatchSpec(), None, None, ("quiet",))
+    await world.run(timedelta())
+    assert world.kinds() == ["changed", "changed"]

@@ -1,4 +1,4 @@
-"""All tries, and the table that docs/openness.md shows.
+"""All comparisons, and the table that docs/openness.md shows.
 
 `python tests/openness/openness.py ENVIRONMENT` asks the peers that are installed there, writes what came out to
 results.json and the page; `--page` writes only the page. `make openness` installs them and runs it.
@@ -30,49 +30,51 @@ from tries import Score, Try  # noqa: E402
 TRIES = (
     Try("redirects of common kinds, opened on replay", "the page that readers saw; pywb", redirect_tries.quick,
         redirect_tries.full, ("pywb",)),
-    Try("CDX questions", "pywb, asked the same over the same WARC file", cdx_tries.quick, cdx_tries.full, ("pywb",)),
+    Try("CDX questions", "pywb, with the same queries over the same WARC file", cdx_tries.quick, cdx_tries.full,
+        ("pywb",)),
     Try("charsets of the WHATWG list: labels, declarations, texts declared and not",
         "the texts themselves, webencodings, html5lib", charset_tries.quick, charset_tries.full,
         ("webencodings", "html5lib")),
     Try("robots.txt", "RFC 9309 and the published cases of the largest crawler", robots_tries.quick),
-    Try("clients as they are", "memento_client, cdx_toolkit", client_tries.quick, client_tries.full,
+    Try("unmodified clients", "memento_client, cdx_toolkit", client_tries.quick, client_tries.full,
         ("memento_client", "cdx_toolkit")),
-    Try("a client made of our OpenAPI document", "openapi-python-client", openapi_tries.quick, openapi_tries.full,
-        ("openapi-python-client",)),
+    Try("a client generated from the OpenAPI document", "openapi-python-client", openapi_tries.quick,
+        openapi_tries.full, ("openapi-python-client",)),
     Try("broken links with their lines", "LinkChecker, over the same site", link_tries.quick, link_tries.full,
         ("linkchecker",)),
-    Try("records that come in and go out the same: headers, bodies, addresses, dates, ids", "warcio",
+    Try("records imported and exported unchanged: headers, bodies, addresses, dates, ids", "warcio",
         round_trip_tries.quick, round_trip_tries.full),
     Try("records of an export, read by others", "warcio.js (npm); warcio", reader_tries.quick, reader_tries.full,
         ("warcio",)),
-    Try("a page with what it loaded as HAR, MHTML and SingleFile",
-        "haralyzer, har-validator (npm), Python's reader of mail, Chromium", page_tries.quick, page_tries.full,
+    Try("a page with its resources as HAR, MHTML and SingleFile",
+        "haralyzer, har-validator (npm), the mail parser of Python, Chromium", page_tries.quick, page_tries.full,
         ("haralyzer",)),
 )  # fmt: skip
 RESULTS = HERE / "results.json"
 PAGE = ROOT / "docs" / "openness.md"
 _HEAD = """# Openness
 
-What other archives, clients and standards say, and whether Letopis says the same. The table is made by
-`make openness`, which installs the peers in an environment of their own and asks them; `make test` runs every try in a
-quick form, against published cases and against what the peers answered last.
+Letopis is compared with other archives, clients and standards. `make openness` installs these peers in a separate
+environment, runs all comparisons and writes this table; `make test` runs a quick form of each comparison, against
+published cases and recorded answers of the peers.
 
-| try | judge | agreed |
+| comparison | judge | agreed |
 | --- | --- | --- |
 """
 _TAIL = """
-Known differences, counted nowhere above:
+Known differences, not counted above:
 
-- 21 records of 12 sample files do not go out as they came in: their lengths are wrong, they break off, have no web
-  address or status, or no capture that they belong to (named in `tests/site/judged_records.py`).
-- Revisits with the payload of another capture are completed when they are taken in, and listed as the answers they
-  stand for; pywb lists them as `warc/revisit` unless `resolveRevisits=true` asks for more.
-- Browsers refuse to read `hz-gb-2312` and `iso-2022-kr`; Letopis reads them.
-- html5lib is older than two rules of the standard: `<meta charset=x-user-defined>` and `<meta/charset=...>`.
-- LinkChecker does not look at `poster` and at style sheets inside a page; Letopis does. It takes `usemap` for a place
-  of the page, and overlooks some missing places of the page that it begins with.
-- openapi-python-client makes no function for bodies of `application/xml`: jobs are submitted without it.
-- The `wayback` package knows one archive: it works once its two constants name another
+- 21 records of 12 sample files are not exported as they were imported: their lengths are wrong, they are truncated, or
+  they lack a web address, a status or the capture that they belong to (listed in `tests/site/judged_records.py`).
+- Revisits with the payload of another capture are completed when they are imported, and listed as the responses that
+  they represent; pywb lists them as `warc/revisit` unless `resolveRevisits=true` is set.
+- Browsers refuse to decode `hz-gb-2312` and `iso-2022-kr`; Letopis decodes them.
+- html5lib does not implement two newer rules of the standard: `<meta charset=x-user-defined>` and
+  `<meta/charset=...>`.
+- LinkChecker does not check `poster` and style sheets inside a page; Letopis does. It treats `usemap` as a fragment of
+  the page, and misses some missing fragments of the start page.
+- openapi-python-client generates no function for bodies of `application/xml`, so it cannot submit jobs.
+- The `wayback` package supports one archive; it works with Letopis once two of its constants are changed
   (`tests/replay/test_clients.py`).
 """
 

@@ -11,10 +11,10 @@ import pytest
 from served_archive import WebClient, at, running
 
 from letopis.archive import OWN, READ, WRITE, Archive
-from letopis.archive.accounts import accounts_of, projects_of
+from letopis.archive.accounts import LOGIN_TRIES, accounts_of, projects_of
 from letopis.archive.audit import audit_entries
 from letopis.cli import main
-from letopis.errors import LetopisError, NotFound, Refused, UsageError
+from letopis.errors import LetopisError, NotFound, QuotaUsedUp, Refused, UsageError
 from letopis.exchange.selection import ExportSelection
 from letopis.operations import Context, bind
 from letopis.operations.accounts import AccountsQuery, add_user, create_token, list_tokens, revoke_token, set_password
@@ -83,6 +83,15 @@ def test_the_password_rule_holds_over_http(archive: Archive, web: WebClient) -> 
     assert put(olga, "nobody", password="a third one") == 404
     assert put(olga, "uwe", password="short") == 422
     assert accounts_of(archive).sign_in("uwe", "a third one") is not None
+
+
+def test_an_old_password_cannot_be_guessed_by_whoever_has_a_token_or_a_session(archive: Archive) -> None:
+    for _ in range(LOGIN_TRIES):
+        with pytest.raises(UsageError, match="old password is wrong"):
+            ask(archive, "uwe", set_password, name="uwe", password="another one", old="guess")
+    with pytest.raises(QuotaUsedUp, match="wait"):
+        ask(archive, "uwe", set_password, name="uwe", password="another one", old=WORD)
+    ask(archive, "olga", set_password, name="olga", password="another one", old=WORD)
 
 
 def test_the_name_in_a_path_wins_over_the_body(archive: Archive, web: WebClient) -> None:

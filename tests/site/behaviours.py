@@ -499,11 +499,6 @@ async def script(x: Exchange) -> None:
     await x.answer("200 OK", "Content-Type: text/javascript", body=code)
 
 
-@at("script-loop")
-async def script_loop(x: Exchange) -> None:
-    await x.answer("200 OK", HTML, body=b"<!doctype html><title>Busy</title><script>for (;;) {}</script>")
-
-
 # Crawls: traps and robots.txt.
 
 

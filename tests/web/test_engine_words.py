@@ -20,8 +20,13 @@ SENTENCES = [
     ("answers with status 404, before it was 200", "odpovídá stavem 404, předtím 200"),
     ("now leads to http://a/, before to http://b/", "nyní vede na http://a/, předtím na http://b/"),
     ("has changed: 1 line added, 2 removed", "se změnila: přidáno řádků 1, odebráno 2"),
+    ("has changed: other bytes, the same lines of text", "se změnila: jiné bajty, stejný text"),
+    ("has changed: the version that was seen last is no longer kept",
+     "se změnila: the version that was seen last is no longer kept"),
+    ("shows nothing that the filters of the watch select; change them",
+     "neobsahuje nic, co vybírají filtry sledování; změňte filtry"),
     ("has not changed since 2026-01-01T00:00:00Z", "se nezměnila od 2026-01-01T00:00:00Z"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("english", "czech"), SENTENCES)

@@ -369,3 +369,24 @@ def test_the_overview_counts_addresses_and_unread_alerts(web: WebClient, archive
     assert "<dt>Addresses</dt>" in shown
     assert '<a href="/alerts?show=unread">1 unread alert</a>' in shown
     assert "unread alert" not in web.get("/").text
+
+
+def test_an_empty_archive_says_what_to_do_and_only_what_the_reader_can_do(web: WebClient) -> None:
+    assert "This archive is empty. Save a page" in web.get("/search?q=garden").text
+    assert "Try fewer or other words" not in web.get("/search?q=garden").text
+    assert "crawl a site, and its host appears here" in web.get("/sites").text
+    words = "Enter an address above"
+    assert (words in web.get("/watches").text, words in Person(web, "uwe").see("/watches")) == (False, True)
+
+
+def test_a_page_that_nothing_visits_again_is_not_planned_and_its_page_says_why(
+    web: WebClient, archive: Archive
+) -> None:
+    archive.put("http://example.org/", b"<title>Home</title>", archive.clock())
+    shown = web.get("/url/http://example.org/").text
+    assert "not planned" in shown
+    assert "interval not known yet" not in shown
+    watches = WatchList(archive)
+    watches.add(["http://example.org/"], WatchSpec(every=3600))
+    watches.pause(["http://example.org/"])
+    assert "its watch is paused" in web.get("/url/http://example.org/").text

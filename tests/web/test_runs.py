@@ -296,7 +296,27 @@ def test_a_file_that_is_dropped_becomes_a_run_that_takes_it_in(web: WebClient, a
     assert web.ask("POST", "/api/v1/runs/import", "x", **{**sent, "Cookie": user, "X_CSRF_Token": token}).status == 403
 
 
-def test_what_cannot_be_taken_in_fails_with_its_reason_and_leaves_no_file(archive: Archive, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("wish", "page", "words"),
+    [("watches=true", "/watches", "two.example"), ("seeds=page", "/crawl", "2 pages never visited")],
+)
+def test_a_list_of_addresses_that_is_dropped_is_watched_or_crawled(
+    web: WebClient, archive: Archive, wish: str, page: str, words: str
+) -> None:
+    cookie, csrf = sign_in(web, "olga")
+    assert f'<option value="{wish}">' in web.get("/jobs", Cookie=cookie).text
+    sent = {"Content_Type": "application/octet-stream", "Cookie": cookie, "X_CSRF_Token": csrf}
+    listed = "http://one.example/\nhttp://two.example/\n"
+    assert web.ask("POST", f"/api/v1/runs/import?name=list.txt&{wish}", listed, **sent).status == 201
+    work_off(archive)
+    shown = web.get("/jobs/1", Cookie=cookie).text
+    assert f'class="button" href="{page}"' in shown
+    assert words in web.get(page, Cookie=cookie).text
+
+
+def test_what_cannot_be_taken_in_fails_with_its_reason_and_leaves_no_file(
+    web: WebClient, archive: Archive, tmp_path: Path
+) -> None:
     file = tmp_path / "upload"
     file.write_bytes(b"\x00\x01 no archive at all")
     context = Context(archive, user="olga", rights=READ | WRITE | OWN)
@@ -305,6 +325,9 @@ def test_what_cannot_be_taken_in_fails_with_its_reason_and_leaves_no_file(archiv
     job = show_job(context, ShowQuery(id=1)).value  # type: ignore[union-attr]
     assert (job.state, bool(job.message)) == ("failed", True)
     assert [left for left in (archive.folder / "jobs").rglob("*") if left.is_file()] == []
+    shown = web.get("/jobs/1", Cookie=sign_in(web, "olga")[0]).text
+    actions = ("resume", "refresh", "delete")
+    assert [f'"/jobs/1/{action}"' in shown for action in actions] == [False, False, True], "there is no file any more"
 
 
 def test_the_archive_is_verified_as_a_run(web: WebClient, archive: Archive) -> None:
@@ -385,7 +408,7 @@ def test_a_run_in_the_queue_says_what_it_waits_for(web: WebClient, archive: Arch
     assert uwe.send("/jobs/1/pause") == (303, "/jobs/1?stopping=1"), "it runs: pausing takes a moment"
     assert "Requested;" in uwe.get("/jobs/1?stopping=1").text
     assert 'Waiting for run <a href="/jobs/1">1 Crawl of example.org</a>' in uwe.get("/jobs/2").text
-    assert "download: 12 fetched, 30 waiting" in uwe.get("/jobs/1").text
+    assert ">12 fetched, 30 waiting<" in uwe.get("/jobs/1").text, "of its only step nobody needs the name"
     assert "prohlédnuto 12, čeká 30" in web.get("/jobs/1", Accept_Language="cs", Cookie=uwe.cookie).text
 
 
@@ -405,7 +428,7 @@ def test_a_crawl_says_which_host_it_waits_for_and_why(web: WebClient, archive: A
         claims.beat(claim, 2**62, WorkerReport(step, 0.2, None))
         assert said in uwe.get("/jobs/1").text
     claims.finish(claim, 1, JobOutcome("done", "", b"", "", step="1/1 download: 18 fetched"))
-    assert "download: 18 fetched</dd>" in uwe.get("/jobs/1").text
+    assert ">18 fetched</dd>" in uwe.get("/jobs/1").text
     assert "waiting" not in uwe.get("/jobs/1").text.partition("<dl")[2].partition("</dl>")[0]
 
 

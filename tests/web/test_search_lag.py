@@ -12,6 +12,7 @@ import pytest
 from patience import until
 from served_archive import at, running
 
+import letopis.web.search as web_search
 from letopis.archive import Archive
 from letopis.model import Put
 from letopis.operations import Context
@@ -50,6 +51,19 @@ def test_a_search_that_does_not_wait_is_answered_while_somebody_writes_the_index
         asking.start()
         until(lambda: bool(found))
     assert found == [MANY]
+
+
+def test_all_hits_are_taken_along_however_many_one_search_gives(
+    recorded: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web_search, "MAX_HITS", MANY // 3)
+    assert take_in_by_batches(Context(recorded, rights=1)) == MANY
+    with running(recorded) as web:
+        rows = web.get("/search?q=quagga&as=csv").text.splitlines()[1:]
+        assert len({row.partition(",")[0] for row in rows}) == len(rows) == MANY
+        assert "First seen on" in web.get("/search?q=quagga").text
+        # Of what must not be there nobody wants to know when it was.
+        assert "First seen on" not in web.get("/search?q=-quagga").text
 
 
 def test_the_page_shows_the_lag_until_the_index_has_caught_up(recorded: Archive) -> None:

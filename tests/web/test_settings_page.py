@@ -108,7 +108,7 @@ def test_an_owner_changes_a_setting_which_holds_from_the_next_start_and_the_log_
         ("monitor.every", "soon", "does not fit"),
         ("monitor.every", "1s", "must be between"),
         ("monitor.concurrency", "100000", "must be between"),
-        ("change.threshold", "nan", "must be between"),
+        ("change.threshold", "nan", "write a number from 0"),
         ("change.count", "everything", "allowed are"),
         ("schedule.min", "9y", "in this order"),
         ("crawl.delay", "9s", "is set in the file"),

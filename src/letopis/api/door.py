@@ -170,6 +170,7 @@ def _require_type(request: Request, media_type: str) -> None:
 def _json_body(data: bytes) -> dict[str, Any]:
     try:
         body = json.loads(data) if data else {}
+        json.dumps(body, ensure_ascii=False).encode()  # half a character could be neither stored nor shown
     except (ValueError, RecursionError):
         raise _BadBody("the body is not JSON") from None
     if not isinstance(body, dict):

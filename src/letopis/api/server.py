@@ -28,9 +28,8 @@ from starlette.types import ASGIApp
 from letopis.api.app import create_app, create_replay_app
 from letopis.api.connections import BoundedConnection, ConnectionPool, raise_descriptor_limit
 from letopis.api.middleware import trusted_addresses
-from letopis.api.sessions import LOGIN_TRIES, LoginThrottle
 from letopis.archive import Archive
-from letopis.archive.accounts import accounts_of
+from letopis.archive.accounts import LOGIN_TRIES, LoginThrottle, accounts_of
 from letopis.errors import NotReady
 from letopis.replay.origin import NO_ORIGIN, ReplayDoor
 from letopis.tuples import NamedTuple

@@ -1,12 +1,10 @@
-"""Sessions of signed-in people: cookies, devices that are known, and how often a password may be tried."""
+"""Sessions of signed-in people: cookies, and devices that are known."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
@@ -15,63 +13,6 @@ from ipaddress import IPv6Address, ip_address
 from starlette.types import Scope
 
 from letopis.archive.accounts import Accounts, SessionRows, User
-
-LOGIN_TRIES = 5
-LOGIN_WINDOW = 300.0
-_MOST_KEYS = 10_000
-
-
-class LoginThrottle:
-    """Counts tries by key, each before its password is looked at; after `tries` within five minutes others wait."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic, tries: int = LOGIN_TRIES) -> None:
-        self._clock = clock
-        self._tries = tries
-        self._begun: dict[str, deque[float]] = {}
-        self._lock = threading.Lock()
-
-    def begin(self, *keys: str) -> int:
-        """Counts a try for every key and answers 0; or the seconds until one is allowed, and counts nothing."""
-        with self._lock:
-            wait = max(self._wait(key) for key in keys)
-            if not wait:
-                self._make_room()
-                for key in keys:
-                    # Those that were tried last come last.
-                    tries = self._begun.pop(key, None) or deque(maxlen=self._tries)
-                    tries.append(self._clock())
-                    self._begun[key] = tries
-            return wait
-
-    def _wait(self, key: str) -> int:
-        tries = self._begun.get(key)
-        if tries is None or len(tries) < self._tries:
-            return 0
-        over = tries[0] + LOGIN_WINDOW
-        return int(over - self._clock()) + 1 if over > self._clock() else 0
-
-    def forgive(self, key: str) -> None:
-        """The right password: what was tried before it is forgotten."""
-        with self._lock:
-            self._begun.pop(key, None)
-
-    def give_back(self, *keys: str) -> None:
-        """The last try does not count: it was the right one, or nobody looked at it."""
-        with self._lock:
-            for key in keys:
-                tries = self._begun.get(key)
-                if tries:
-                    tries.pop()
-                if not tries:
-                    self._begun.pop(key, None)
-
-    def _make_room(self) -> None:
-        horizon = self._clock() - LOGIN_WINDOW
-        while self._begun:
-            oldest = next(iter(self._begun))
-            if self._begun[oldest][-1] > horizon and len(self._begun) <= _MOST_KEYS:
-                return
-            del self._begun[oldest]
 
 
 def login_keys(name: str, address: str, device: str = "") -> tuple[str, ...]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from heapq import merge
 
@@ -17,10 +20,10 @@ from letopis.urls import host as host_of
 from letopis.urls.scope import Scope, ScopeKind
 
 __all__ = [
-    "HASHINGS", "Accounts", "Invitation", "Project", "ProjectPart", "SecondFactors", "SessionRows", "User",
-    "accounts_of", "authenticator_uri", "code_at", "invitations_of", "is_in_parts", "latest_of_project",
-    "project_pages", "project_part", "projects_of", "second_factors_of", "secret_text", "session_rows_of",
-    "wants_second_factor",
+    "HASHINGS", "LOGIN_TRIES", "LOGIN_WINDOW", "Accounts", "Invitation", "LoginThrottle", "Project", "ProjectPart",
+    "SecondFactors", "SessionRows", "User", "accounts_of", "authenticator_uri", "code_at", "invitations_of",
+    "is_in_parts", "latest_of_project", "old_password_tries", "project_pages", "project_part",
+    "projects_of", "second_factors_of", "secret_text", "session_rows_of", "wants_second_factor",
 ]  # fmt: skip
 
 
@@ -38,6 +41,69 @@ def wants_second_factor(archive: Archive, user: User) -> bool:
     """Whether the owner of the service asks a user for a second factor."""
     who = archive.settings.serve.two_factor
     return who == "everybody" or (who == "owners" and bool(user.mask & OWN))
+
+
+LOGIN_TRIES = 5
+LOGIN_WINDOW = 300.0
+_MOST_KEYS = 10_000
+
+
+class LoginThrottle:
+    """Counts tries by key, each before its password is looked at; after `tries` within five minutes others wait."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, tries: int = LOGIN_TRIES) -> None:
+        self._clock = clock
+        self._tries = tries
+        self._begun: dict[str, deque[float]] = {}
+        self._lock = threading.Lock()
+
+    def begin(self, *keys: str) -> int:
+        """Counts a try for every key and answers 0; or the seconds until one is allowed, and counts nothing."""
+        with self._lock:
+            wait = max(self._wait(key) for key in keys)
+            if not wait:
+                self._make_room()
+                for key in keys:
+                    # Those that were tried last come last.
+                    tries = self._begun.pop(key, None) or deque(maxlen=self._tries)
+                    tries.append(self._clock())
+                    self._begun[key] = tries
+            return wait
+
+    def _wait(self, key: str) -> int:
+        tries = self._begun.get(key)
+        if tries is None or len(tries) < self._tries:
+            return 0
+        over = tries[0] + LOGIN_WINDOW
+        return int(over - self._clock()) + 1 if over > self._clock() else 0
+
+    def forgive(self, key: str) -> None:
+        """The right password: what was tried before it is forgotten."""
+        with self._lock:
+            self._begun.pop(key, None)
+
+    def give_back(self, *keys: str) -> None:
+        """The last try does not count: it was the right one, or nobody looked at it."""
+        with self._lock:
+            for key in keys:
+                tries = self._begun.get(key)
+                if tries:
+                    tries.pop()
+                if not tries:
+                    self._begun.pop(key, None)
+
+    def _make_room(self) -> None:
+        horizon = self._clock() - LOGIN_WINDOW
+        while self._begun:
+            oldest = next(iter(self._begun))
+            if self._begun[oldest][-1] > horizon and len(self._begun) <= _MOST_KEYS:
+                return
+            del self._begun[oldest]
+
+
+def old_password_tries(archive: Archive) -> LoginThrottle:
+    """What counts how often those who are signed in try their password; for `Archive.attached`."""
+    return LoginThrottle()
 
 
 projects_of = of_archive(Projects)

@@ -7,7 +7,7 @@ fact of its row here: nobody above reads that out of a column.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from letopis.archive.archive import Archive, of_archive
@@ -36,7 +36,7 @@ from letopis.urls import join, surt
 __all__ = [
     "ALL_TIMES", "OTHER", "REPEAT", "TOO_LARGE", "UNKNOWN_TYPE", "VERSION", "ArchivedResponse", "CaptureList",
     "CaptureNeighbours", "KeyRange", "ListedCapture", "ResourceRow", "TimeRange", "TimelineCapture", "checked_urls",
-    "count_checked", "count_checks", "digest_texts", "last_check_time", "load_capture", "reads_at_once",
+    "count_checked", "count_checks", "digest_texts", "last_check_time", "load_as_sent", "load_capture", "reads_at_once",
     "timeline_of", "timeline_of_key", "version_time",
 ]  # fmt: skip
 
@@ -151,6 +151,15 @@ def load_capture(archive: Archive, capture: TimelineCapture) -> ArchivedResponse
     body = archive.answers.content(row.content) if row.content is not None else b""
     location = join(capture.url, header(headers, "location")) if 300 <= row.status < 400 else None
     return ArchivedResponse(row.status, headers, body, location or "")
+
+
+def load_as_sent(archive: Archive, capture: TimelineCapture, shown: ArchivedResponse) -> ArchivedResponse:
+    """What the server sent where a browser made the version that a capture shows; elsewhere what is `shown`."""
+    number, answers = capture.number, archive.answers
+    if number is None or shown.status >= 300 or not answers.sent_digest(capture.url, number):
+        return shown
+    sent = answers.as_sent(answers.numbered(capture.url, number))
+    return replace(shown, headers=sent.headers, body=sent.body)
 
 
 def reads_at_once(archive: Archive, capture: TimelineCapture, most: int) -> bool:

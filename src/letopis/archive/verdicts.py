@@ -24,7 +24,7 @@ from letopis.catalog import ABSENT
 from letopis.catalog.version_log import RecentVersion
 from letopis.change.fingerprints import fingerprint
 from letopis.change.profiles import HostProfile
-from letopis.change.verdict import compare
+from letopis.change.verdict import compare, have_same_text
 from letopis.errors import LetopisError
 from letopis.model import Change, Check, Outcome, Page, Version
 from letopis.tuples import NamedTuple
@@ -46,7 +46,7 @@ def verdict_between(archive: Archive, old: Version, new: Version, pages: tuple[P
         return recorded
     before, after = pages or (_page(old), _page(new))
     if recorded is not None:  # kept by an earlier release, which wrote no reasons
-        same_text = fingerprint(before).text_hash == fingerprint(after).text_hash
+        same_text = have_same_text(fingerprint(before), fingerprint(after))
         return recorded._replace(same_text=same_text and not recorded.meaningful)
     change = _judged_now(archive, new.url, (before, after), same_bytes=old.digest == new.digest)
     if old.url == new.url and old.number + 1 == new.number:

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from letopis.binary import make_private_file
 from letopis.catalog.contents import Contents, HeaderRecords, Renderings
 from letopis.catalog.database import Cursor, Database, DatabaseSnapshot
 from letopis.catalog.dialect import Dialect, Sqlite
@@ -180,7 +181,9 @@ class Catalog:
         dialect = self.database.dialect
         if isinstance(dialect, Sqlite):
             self.tidy()
-            shutil.copy2(dialect.file, _free_name(dialect.file))
+            copy = _free_name(dialect.file)
+            make_private_file(copy)
+            shutil.copy2(dialect.file, copy)
 
     def close(self) -> None:
         """Ends all connections."""

@@ -20,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from letopis.binary import fsync_folder, write_errors
+from letopis.binary import fsync_folder, make_private_file, write_errors
 from letopis.catalog.catalog import Catalog
 from letopis.catalog.database import Cursor
 from letopis.catalog.dialect import Sqlite
@@ -85,7 +85,9 @@ def _copy_with_log(source: Path, target: Path) -> None:
     for suffix in ("", "-wal"):
         part = source.with_name(source.name + suffix)
         if part.exists():
-            shutil.copyfile(part, target.with_name(target.name + suffix))
+            copied = target.with_name(target.name + suffix)
+            make_private_file(copied)
+            shutil.copyfile(part, copied)
 
 
 def _remove_with_log(file: Path) -> None:

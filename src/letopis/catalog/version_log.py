@@ -7,7 +7,7 @@ still become visible after one with a higher id.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from letopis.catalog.database import Database
@@ -113,6 +113,8 @@ class VersionSpan(NamedTuple):
 
 
 _TROUBLED_URLS = "SELECT resource FROM capture WHERE (status >= 300 AND status <> 304) OR outcome = 3"
+_PAGES_AT_ONCE = 500
+"""Pages that one question names."""
 
 
 class TroubleRow(NamedTuple):
@@ -191,13 +193,18 @@ class RecordedVersions:
         rows = self._database.stream("SELECT id, time FROM version WHERE id <= ? ORDER BY id", (last,), size=10_000)
         return ((int(row[0]), int(row[1])) for row in rows)
 
-    def last_seen(self, resource: int, number: int) -> int | None:
-        """The last check that found a version unchanged; None when it was seen only once."""
-        row = self._database.one(
-            "SELECT max(time) FROM capture WHERE resource = ? AND number = ? AND outcome = 2 AND status < 400",
-            (resource, number),
-        )
-        return int(row[0]) if row and row[0] is not None else None
+    def last_seen(self, resources: Sequence[int]) -> dict[tuple[int, int], int]:
+        """The last check that found a version unchanged, by page and number; none of those that were seen only once."""
+        found: dict[tuple[int, int], int] = {}
+        for start in range(0, len(resources), _PAGES_AT_ONCE):
+            part = resources[start : start + _PAGES_AT_ONCE]
+            rows = self._database.all(
+                f"SELECT resource, number, max(time) FROM capture WHERE resource IN ({', '.join('?' * len(part))}) "
+                "AND number IS NOT NULL AND outcome = 2 AND status < 400 GROUP BY resource, number",
+                part,
+            )
+            found.update(((int(page), int(number)), int(time)) for page, number, time in rows)
+        return found
 
     def check_mark(self) -> LogMark:
         """The mark of all checks that brought no version."""

@@ -15,7 +15,7 @@ between sending and marking sends once more, with the same key.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from letopis.catalog.database import Cursor
 from letopis.catalog.schema import TopicTables
@@ -326,6 +326,19 @@ class Watches(TopicTables):
             f"{_DELIVERIES} WHERE d.state = 'pending' AND d.due <= ? ORDER BY d.due, d.alert LIMIT ?", (now, limit)
         )
         return [(DeliveryRow(*row[:7]), AlertRow(*row[7:])) for row in rows]
+
+    def hold_back(self, dues: Mapping[int, int]) -> None:
+        """Gives the alerts of watches that no target was tried with yet other times, by the numbers of the watches."""
+        question = (
+            "SELECT d.alert, a.facts FROM delivery d JOIN alert a ON a.id = d.alert "
+            "WHERE d.state = 'pending' AND d.attempts = 0"
+        )
+        if not self._all(f"{question} LIMIT 1"):
+            return
+        with self._database.transaction() as cursor:
+            watches = {int(alert): json.loads(facts).get("watch") for alert, facts in cursor.all(question)}
+            moved = [(dues[watch], alert) for alert, watch in watches.items() if watch in dues]
+            cursor.run_many("UPDATE delivery SET due = ? WHERE alert = ? AND state = 'pending' AND attempts = 0", moved)
 
     def claim(self, row: DeliveryRow, until: int) -> bool:
         """Takes a delivery for a while; False when another process has it."""

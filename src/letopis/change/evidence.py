@@ -20,6 +20,7 @@ from math import sqrt
 from letopis.change.fingerprints import (
     Fingerprint,
     digits_folded,
+    marks_in,
     names_event,
     normalized_words,
     without_clocks,
@@ -44,7 +45,7 @@ from letopis.change.noise import (
     word_similarity,
 )
 from letopis.change.profiles import ChangedRegion, PageHabits, changed_regions
-from letopis.change.values import is_state
+from letopis.change.values import differ_in_signs, is_restated, is_state, names_state, resigned_blocks
 from letopis.model import BlockKind
 from letopis.tuples import NamedTuple
 
@@ -121,10 +122,12 @@ class ChangeJudge:
         sides = [
             ChangedBlocks(one, list(range(one.op.a1, one.op.a2)), list(range(one.op.b1, one.op.b2))) for one in found
         ]
+        self._weigh_signs(resigned_blocks(self.old, self.new))
         for noise, without in (
             ("moved text", self._without_moves(found)),
             ("what was muted", self._without_ruled),
             ("menus and frames", self._without_frame),
+            ("other signs", self._without_signs),
             ("adverts and notices", self._trimmings.without_notices),
             ("clocks and counters", self._without_ticks),
             ("labels", self._trimmings.without_labels),
@@ -162,8 +165,8 @@ class ChangeJudge:
         _, a1, a2, b1, b2 = region.op
         if a1 == a2 or b1 == b2 or sum(self.old.lengths[a1:a2]) != sum(self.new.lengths[b1:b2]):
             return False
-        before, after = map(self.old.text, range(a1, a2)), map(self.new.text, range(b1, b2))
-        return normalized_words(" ".join(before)) == normalized_words(" ".join(after)) != ""
+        before, after = " ".join(map(self.old.text, range(a1, a2))), " ".join(map(self.new.text, range(b1, b2)))
+        return normalized_words(before) == normalized_words(after) != "" and not differ_in_signs(before, after)
 
     def _without_moves(self, found: list[ChangedRegion]) -> Callable[[ChangedBlocks], ChangedBlocks]:
         """Takes out what only stands elsewhere; to be asked for all regions in their order."""
@@ -232,7 +235,7 @@ class ChangeJudge:
             for key, i, j in side.region.slots(from_left):
                 why = self._habit(key, i, j)
                 found |= {(False, i): why, (True, j): why} if why else {}
-                if self._repriced(i, j):
+                if self._repriced(i, j) or is_restated(self.old.text(i), self.new.text(j)):
                     found = {at: why for at, why in found.items() if at not in ((False, i), (True, j))}
         return {(is_new, n): why for (is_new, n), why in found.items() if n in (side.new if is_new else side.old)}
 
@@ -265,7 +268,7 @@ class ChangeJudge:
         block = state.hashes[index]
         if not self.habits.flapping(block) or (block in self._old_set and block in self._new_set):
             return False
-        return not self.rules.keeps(state, index)
+        return not self.rules.keeps(state, index) and not names_state(state.text(index))
 
     def _without_ticks(self, side: ChangedBlocks) -> ChangedBlocks:
         """Without pairs that differ in clocks and counters alone, and without blocks that are nothing else."""
@@ -283,7 +286,7 @@ class ChangeJudge:
         """The stilled form, as long as the room for this costly look lasts; the date of an event stays."""
         text = state.text(at)
         self._room -= len(text)
-        form = without_clocks(text) if self._room > 0 else text
+        form = (without_clocks(text) if self._room > 0 else text) or marks_in(text)
         label = state.text(at - 1)[-MOST_LABEL:].lower() if at and not form else ""
         return text if names_event(label) else form
 
@@ -296,6 +299,25 @@ class ChangeJudge:
         came = set(side.new) - {j for _, j, _ in pairs}
         self.evidence.removed += [self._single(self.old, i) for i in sorted(gone)]
         self.evidence.added += [self._single(self.new, j) for j in sorted(came)]
+
+    def _weigh_signs(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """Blocks whose signs alone differ: "-5" and "5" are the same letters, and not the same news."""
+        for i, j in pairs:
+            framed = self.old.hashes[i] in self.frame or i in self._framed_old or j in self._framed_new
+            if not framed and not self.rules.mutes(self.old, i) and not self.rules.mutes(self.new, j):
+                self.evidence.removed.append(WeightedBlock(i, LEAST_NUMBER, self.old.weight(i)))
+                self.evidence.added.append(WeightedBlock(j, LEAST_NUMBER, self.new.weight(j)))
+
+    def _without_signs(self, side: ChangedBlocks) -> ChangedBlocks:
+        """Without pairs of the same words whose signs differ: these are evidence."""
+        if not self.old.blocks or not self.new.blocks:
+            return side
+        forms = {form: i for i in reversed(side.old) if (form := normalized_words(self.old.text(i)))}
+        pairs = [(i, j) for j in side.new if (i := forms.pop(normalized_words(self.new.text(j)), None)) is not None]
+        pairs = [(i, j) for i, j in pairs if differ_in_signs(self.old.text(i), self.new.text(j))]
+        self._weigh_signs(pairs)
+        old, new = {i for i, _ in pairs}, {j for _, j in pairs}
+        return ChangedBlocks(side.region, [i for i in side.old if i not in old], [j for j in side.new if j not in new])
 
     def _steady(self, region: ChangedRegion) -> bool:
         """Whether this place of the page hardly ever changes, as far as it is known."""

@@ -37,6 +37,15 @@ _SOLID = re.compile(
 """Letters of scripts that write words without blanks between them."""
 
 
+_MARK = re.compile(r"[✓✔☑✅✗✘☒❌❎☐★⭐☆]|[▲△↑⬆▼▽↓⬇](?=\s?\d)")
+_PLAIN_MARKS = str.maketrans("✔☑✅✘☒❌❎⭐△↑⬆▽↓⬇", "✓✓✓✗✗✗✗★▲▲▲▼▼▼")
+
+
+def marks_in(text: str) -> str:
+    """Ticks, crosses, stars and the arrows before numbers, each in one form: they say yes, no and how much."""
+    return "".join(_MARK.findall(text)).translate(_PLAIN_MARKS)
+
+
 def letters_only(text: str) -> bytes:
     """Letters and digits alone in lower case, lines kept: what block hashes are made of.
 
@@ -229,9 +238,14 @@ def without_clocks(text: str) -> str:
     other numbers stay. Of a line that begins with a copyright and its year
     stays what is neither its owner nor a right.
     """
+    return normalized_words(stilled(text)) + text[_MOST_READ:]
+
+
+def stilled(text: str) -> str:
+    """The beginning of a text in lower case without what ticks, its signs kept; see `without_clocks`."""
     lowered = text[:_MOST_READ].lower()
     if not _HAS_DIGIT.search(lowered):
-        return normalized_words(lowered) + text[_MOST_READ:]
+        return lowered
     if len(text) <= _LEGAL_LINE and (notice := _LEGAL.match(lowered)):
         lowered = _beside_notice(lowered[notice.end() :])
     took = bool(_TOOK_NEAR.search(lowered))
@@ -241,7 +255,7 @@ def without_clocks(text: str) -> str:
             lambda m: m[0] if (m.lastgroup == "took" and not took) or _TIME.match(m[0]) else " ", lowered
         )
         still = _without_dates(kept)
-    return normalized_words(still) + text[_MOST_READ:]
+    return still
 
 
 def _beside_notice(text: str) -> str:
@@ -300,7 +314,7 @@ class Fingerprint:
     """What of a page is needed to compare it.
 
     `blocks` holds the texts while they are at hand; it is not stored and
-    takes no part in equality. Blocks without letters or digits are left
+    takes no part in equality. Blocks without letters, digits and marks are left
     out; beyond `MAX_BLOCKS` the rest of a page is one block.
     """
 
@@ -367,6 +381,9 @@ def fingerprint(page: Page) -> Fingerprint:
     parts = whole.split(b"\n")
     if len(parts) != len(blocks):
         parts = [letters_only(text).replace(b"\n", b"") for text in texts]
+    if not all(parts):
+        parts = [part or marks_in(text).encode() for part, text in zip(parts, texts, strict=True)]
+        whole = b"\n".join(parts)
     hashes, lengths = tuple(map(xxh3_64_intdigest, parts)), tuple(map(len, parts))
     whole_hash = xxh3_64_intdigest(whole)
     if all(parts):

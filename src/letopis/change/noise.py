@@ -26,7 +26,7 @@ from letopis.change.fingerprints import (
 )
 from letopis.change.profiles import ChangedRegion
 from letopis.change.sequence import opcodes
-from letopis.change.values import is_phone, is_regraded, is_value
+from letopis.change.values import differ_in_signs, is_phone, is_regraded, is_value
 from letopis.model import BlockKind
 from letopis.tuples import NamedTuple
 
@@ -69,6 +69,7 @@ def edit_weight(old: str, new: str) -> float:
     gone, came = before - after, after - before
     weight = sqrt(max(_letters(gone), _letters(came)) or _letters_moved(words_old, words_new))
     number = list(filter(str.isdigit, words_old)) != list(filter(str.isdigit, words_new)) or is_regraded(old, new)
+    number = number or differ_in_signs(old, new)
     return max(weight, LEAST_NUMBER) if number or not _NEGATIONS.isdisjoint((*gone, *came)) else weight
 
 

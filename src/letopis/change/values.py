@@ -7,8 +7,10 @@ Numbers are read as people write them: `1 299,90`, `1,299.90`, `1'299.90`, `1,23
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import islice
 
-from letopis.change.fingerprints import normalized_words
+from letopis.change.fingerprints import Fingerprint, marks_in, normalized_words, stilled
 
 CURRENCIES = (
     "AED|AFN|ALL|AMD|AOA|ARS|AUD|AWG|AZN|BAM|BBD|BDT|BGN|BHD|BIF|BMD|BND|BOB|BRL|BSD|BTC|BTN|BWP|BYN|BZD|CAD|CDF|CHF|"
@@ -52,9 +54,19 @@ _STATES = re.compile(
     r"(?:нет )?в наличии|"
     r"продано|slutsåld|i lager|売り切れ|在庫あり|在庫切れ|有货|缺货|有貨|缺貨)(?!\w)"
 )
+_LEVELS = re.compile(
+    r"(?:very |velmi |sehr |très |muy |molto |bardzo |очень )?"
+    r"(?:low|moderate|medium|high|extreme|severe|critical|elevated|"
+    r"normal|minor|major|none|green|yellow|amber|orange|red|nízk[ýáé]|mírn[ýáé]|střední|zvýšen[ýáé]|vysok[ýáé]|extrémní|"
+    r"kritick[ýáé]|normální|zelen[ýáé]|žlut[ýáé]|oranžov[ýáé]|červen[ýáé]|niedrig|gering|mittel|mäßig|erhöht|hoch|extrem|"
+    r"kritisch|grün|gelb|rot|faible|modéré|moyen|élevé|extrême|vert|jaune|rouge|baj[oa]|medi[oa]|moderad[oa]|alt[oa]|"
+    r"extrem[oa]|verde|amarill[oa]|naranja|roj[oa]|bass[oa]|elevat[oa]|giall[oa]|arancione|ross[oa]|nisk[ia]|średni[a]?|"
+    r"wysok[ia]|низк\w{2,3}|средн\w{2,3}|высок\w{2,3})"
+)
+"""Steps of a scale, of a danger or a warning."""
 _GRADE = re.compile(r"(?<![\w'’.])[A-Z](?![\w'’.])")
 _BARE_GRADE = re.compile(r"\W{0,2}[A-F]{1,3}\W{0,2}")
-_MOST_STATE_WORDS, _LONGEST_STATE = 4, 60
+_MOST_STATE_WORDS, _LONGEST_STATE, _LONGEST_RESTATED = 4, 60, 300
 
 
 def is_value(text: str) -> bool:
@@ -81,7 +93,25 @@ def is_state(text: str) -> bool:
     if _BARE_GRADE.fullmatch(text):
         return True
     words = normalized_words(text).split()
-    return len(words) <= _MOST_STATE_WORDS and _STATES.search(" ".join(words)) is not None
+    return names_state(text) or (len(words) <= _MOST_STATE_WORDS and _STATES.search(" ".join(words)) is not None)
+
+
+def names_state(text: str) -> bool:
+    """Whether a text is the name of a state or of a step of a scale, or a mark, and nothing else."""
+    words = normalized_words(text[: _LONGEST_STATE + 1])
+    if not words:
+        return bool(marks_in(text))
+    return _STATES.fullmatch(words) is not None or _LEVELS.fullmatch(words) is not None
+
+
+def is_restated(old: str, new: str) -> bool:
+    """Whether two texts of a place name another state each: they themselves, or the words alone that differ."""
+    if max(len(old), len(new)) > _LONGEST_RESTATED:
+        return False
+    before, after = normalized_words(old).split(), normalized_words(new).split()
+    gone = " ".join(word for word in before if word not in after)
+    came = " ".join(word for word in after if word not in before)
+    return (names_state(gone) and names_state(came)) or (names_state(old) and names_state(new))
 
 
 def is_regraded(old: str, new: str) -> bool:
@@ -96,15 +126,17 @@ _GROUPED = rf"\d{{1,3}}([{_BLANKS}.,])\d{{3}}(?:\1\d{{3}}){{0,6}}(?!\d)|\d{{1,2}
 _WHOLE = rf"(?<!\d)(?:(?!0{{1,3}}[.,])(?:{_GROUPED})|\d{{1,18}}(?!\d))"
 AMOUNT = rf"(?:{_WHOLE}(?:[.,\u066b]\d{{1,18}})?|(?<![\w.,])[.,]\d{{1,18}})"
 """A number; a mark before three digits parts thousands, unless nothing but 0 stands before it. Has one group."""
-_NUMBER = re.compile(rf"((?<![\w.,)\]])[-\u2212])?({AMOUNT})".replace(r"\1", r"\3"))
+_NUMBER = re.compile(rf"((?<![\w.,)\]])(?<!\d\s)[-\u2212\u2013])?({AMOUNT})".replace(r"\1", r"\3"))
 _AFTER_MARK = re.compile(r"[.,\u066b](\d+)$")
 
 
 def first_number(text: str) -> float | None:
     """The first number that people wrote in a text; None where there is none."""
     found = _NUMBER.search(text)
-    if found is None:
-        return None
+    return None if found is None else _number_of(found)
+
+
+def _number_of(found: re.Match[str]) -> float:
     sign, amount, mark = found.groups()
     part = _AFTER_MARK.search(amount)
     if part is not None and not _parts_thousands(amount, part, mark):
@@ -120,3 +152,46 @@ def _parts_thousands(amount: str, part: re.Match[str], mark: str | None) -> bool
     if len(part[1]) != 3 or amount[0] in ".,0":
         return False
     return mark == amount[part.start()] or (mark is None and amount.count(",") > 1)
+
+
+_SIGN = re.compile(rf"[{CURRENCY_SIGNS}%‰％]|[<>=≤≥≠±](?=\s?[-\u2212\u2013]?\d)|(?<=[^\W_])[+#]{{1,2}}(?![\w+#])")
+
+
+_MOST_RESIGNED = 1000
+
+
+def differ_in_signs(old: str, new: str) -> bool:
+    """Whether two texts of the same letters and digits say another thing by what stands between these.
+
+    A minus, the mark of a fraction, a currency, "C++" and "C#", a tick in place of a cross. How numbers are written
+    is none of it: blanks and marks that part thousands, dates and times in another form.
+    """
+    if old == new:
+        return False
+    before, after = stilled(old), stilled(new)
+    if _SIGN.findall(before) != _SIGN.findall(after):
+        return True
+    marks = marks_in(before), marks_in(after)
+    if marks[0] != marks[1] and all(marks):
+        return True
+    numbers = [[_number_of(found) for found in _NUMBER.finditer(text)] for text in (before, after)]
+    return len(numbers[0]) == len(numbers[1]) and numbers[0] != numbers[1]
+
+
+def resigned_blocks(old: Fingerprint, new: Fingerprint) -> Iterator[tuple[int, int]]:
+    """Blocks of two states that have the same letters and digits but other signs; none where texts are not at hand."""
+    if not old.blocks or not new.blocks:
+        return
+    places, others = _places(old), _places(new)
+    alike = ((at, others[block]) for block, at in places.items() if len(at) == len(others.get(block, ())))
+    pairs = ((i, j) for at, there in alike for i, j in zip(at, there, strict=True) if old.text(i) != new.text(j))
+    for i, j in islice(pairs, _MOST_RESIGNED):
+        if differ_in_signs(old.text(i), new.text(j)):
+            yield i, j
+
+
+def _places(state: Fingerprint) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for at, block in enumerate(state.hashes):
+        found.setdefault(block, []).append(at)
+    return found

@@ -9,6 +9,7 @@ from letopis.change.evidence import ChangeJudge, Evidence, Experience, changed_s
 from letopis.change.fingerprints import Fingerprint, fingerprint, known_share_of
 from letopis.change.noise import MuteRules
 from letopis.change.profiles import HostProfile, PageHabits
+from letopis.change.values import resigned_blocks
 from letopis.config import ChangeSettings
 from letopis.model import BlockChange, Change, MutedBlock, Page
 from letopis.model.page import SAME_LINKS, SAME_TEXT, TEXT_CUT
@@ -46,7 +47,7 @@ def compare(
     if same_bytes:
         return Change(True, True, False, reason="same bytes")
     old, now = _as_fingerprint(history[0]), _as_fingerprint(new)
-    same_text = old.text_hash == now.text_hash
+    same_text = have_same_text(old, now)
     if not old.hashes and not now.hashes:
         return _without_text(new, history[0])
     if same_text and _says_more_than_text(new, history[0]):
@@ -59,6 +60,11 @@ def compare(
     judge = ChangeJudge(old, now, Experience(frame, habits or learn_habits(history), rules))
     judge.judge()
     return _verdict(judge, settings.threshold)
+
+
+def have_same_text(old: Fingerprint, new: Fingerprint) -> bool:
+    """Whether two states say the same: the same letters and digits, and the same signs where these mean something."""
+    return old.text_hash == new.text_hash and not any(resigned_blocks(old, new))
 
 
 def learn_habits(history: Sequence[PageState]) -> PageHabits:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from letopis.config import Settings, load_settings
 from letopis.errors import UnknownUrl, UsageError
 from letopis.lazy import lazy
 from letopis.model import json_value, parse_time, written_duration
@@ -27,10 +26,12 @@ from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from letopis import archive as archives
+    from letopis import config
     from letopis.archive import Archive
+    from letopis.config import Settings
     from letopis.exchange.replica import contents as clones
 else:
-    archives = lazy("letopis.archive")  # help needs none
+    archives, config = lazy("letopis.archive"), lazy("letopis.config")  # help needs none
     clones = lazy("letopis.exchange.replica.contents")  # few archives are clones
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -56,7 +57,7 @@ class CliContext:
         """Settings of this run."""
         if self.archive is not None:
             self.changes["archive.path"] = self.archive
-        return load_settings(self._config_file(), os.environ, self.changes)
+        return config.load_settings(self._config_file(), os.environ, self.changes)
 
     def _config_file(self) -> Path | None:
         named = self.config or os.environ.get("LETOPIS_CONFIG")

@@ -154,4 +154,6 @@ def _failed(response: Response, kind: FailureKind, words: str) -> Response:
 def _is_page(response: Response) -> bool:
     if response.failure is not None or not 200 <= response.status < 300 or not response.body:
         return False
+    if response.header("content-disposition").strip().lower().startswith("attachment"):
+        return False  # browsers offer it as a file
     return response.header("content-type", "text/html").partition(";")[0].strip().lower() in _PAGE_TYPES

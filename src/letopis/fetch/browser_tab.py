@@ -49,7 +49,9 @@ class BrowserTab:
         self._view = view
         self._prepare = prepare
         self._ready: asyncio.Future[DevtoolsSession] = asyncio.get_running_loop().create_future()
-        self._frame = ""
+        self.frame = ""
+        """Of the page itself, in whatever document."""
+        self._has_document = False
         self._loaded = asyncio.Event()
         self._open: dict[str, str] = {}
         self._changed = asyncio.Event()
@@ -77,7 +79,7 @@ class BrowserTab:
         browser, context = self._chromium.devtools.browser, {"browserContextId": self._context}
         browser.post("Browser.setDownloadBehavior", context | {"behavior": "deny"})
         size = {"width": self._view.width, "height": self._view.height}
-        self._frame = (await browser.send("Target.createTarget", context | size | {"url": "about:blank"}))["targetId"]
+        self.frame = (await browser.send("Target.createTarget", context | size | {"url": "about:blank"}))["targetId"]
         # Asked once more, its answer tells that all before it is done: what comes too late for a document is lost.
         await (await self._ready).send("Runtime.runIfWaitingForDebugger")
 
@@ -126,6 +128,8 @@ class BrowserTab:
 
         session.on("Page.javascriptDialogOpening", dismiss)
         session.on("Page.loadEventFired", lambda event: self._loaded.set())
+        session.on("Page.frameNavigated", self._navigated)
+        session.on("Page.frameStoppedLoading", self._stopped)
         session.on("Inspector.targetCrashed", lambda event: self.on_crash())
         session.on(GONE, lambda event: self.on_crash())
         session.post("Page.enable")
@@ -134,6 +138,14 @@ class BrowserTab:
         session.post("Emulation.setDeviceMetricsOverride", metrics)
         session.post("Emulation.setFocusEmulationEnabled", {"enabled": True})
         session.post("Page.setFontFamilies", {"fontFamilies": _FONTS})
+
+    def _navigated(self, event: dict[str, Any]) -> None:
+        self._has_document = self._has_document or event["frame"]["id"] == self.frame
+
+    def _stopped(self, event: dict[str, Any]) -> None:
+        """A document that its scripts stop, or lead to what is none, such as a download, never says that it loaded."""
+        if event["frameId"] == self.frame and self._has_document:
+            self._loaded.set()
 
     def _set_language(self, session: DevtoolsSession) -> None:
         if language := self._view.language:
@@ -179,6 +191,7 @@ class BrowserTab:
     async def goto(self, url: str, seconds: float) -> str:
         """Opens an address and waits until it is loaded, with or without an error; the error, or nothing."""
         self._loaded.clear()
+        self._has_document = False
         try:
             async with asyncio.timeout(seconds):
                 found = await self.session.send("Page.navigate", {"url": url, "transitionType": "typed"})
@@ -189,9 +202,14 @@ class BrowserTab:
             return f"it took longer than {seconds:g} s"
         return ""
 
+    async def stop_scripts(self) -> None:
+        """No script of the page runs from now on, also where one does and would never end; ours still do."""
+        await self.session.send("Emulation.setScriptExecutionDisabled", {"value": True})
+        await self.session.send("Runtime.terminateExecution")
+
     async def evaluate(self, expression: str) -> Any:
         """A value by way of a world of our own, where the page's scripts cannot lie."""
-        world = await self.session.send("Page.createIsolatedWorld", {"frameId": self._frame, "worldName": _WORLD})
+        world = await self.session.send("Page.createIsolatedWorld", {"frameId": self.frame, "worldName": _WORLD})
         asked = {"expression": expression, "contextId": world["executionContextId"]}
         found = await self.session.send("Runtime.evaluate", asked | {"returnByValue": True, "awaitPromise": True})
         if "exceptionDetails" in found:

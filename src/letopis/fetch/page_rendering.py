@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Awaitable, Callable, Iterable
@@ -50,6 +51,7 @@ _KINDS = {
 Scripts of workers come without a kind, as some data does.
 """
 _NO_TEXTS = frozenset({"Image", "Font", "Media"})
+_FIELD_NAME = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _READ_PAGE = """((most, longest) => {
   const kind = document.doctype ? new XMLSerializer().serializeToString(document.doctype) : "";
   const page = kind + (document.documentElement ? document.documentElement.outerHTML : "");
@@ -173,8 +175,7 @@ class PageRenderer:
     async def _read(self, tab: BrowserTab) -> Response:
         """The document, the text and the picture; none larger than allowed."""
         limit = self._job.request.limits.max_bytes
-        read = await tab.evaluate(_READ_PAGE % (limit, _MAX_TEXT if self._settings.text else 0))
-        address, page, text = read
+        address, page, text = await self._read_document(tab, limit)
         body = page.encode("utf-8", "replace") if isinstance(page, str) else None
         if not address.startswith(("http://", "https://")):
             return self._failed("the page led to an address that cannot be shown")
@@ -182,16 +183,32 @@ class PageRenderer:
             return self._failed("the rendered page is larger than the size limit", FailureKind.TOO_LARGE)
         return self._rendered(body, address, LoadedPage(screenshot=await self._screenshot(tab), text=text))
 
+    async def _read_document(self, tab: BrowserTab, limit: int) -> list[Any]:
+        """See `_READ_PAGE`. Nothing is read while a script runs, or while scripts lead from document to document."""
+        reading = _READ_PAGE % (limit, _MAX_TEXT if self._settings.text else 0)
+        try:
+            async with asyncio.timeout(min(self._settings.load, self._seconds())):
+                return list(await tab.evaluate(reading))
+        except (DevtoolsError, TimeoutError):
+            await tab.stop_scripts()
+            found = list(await tab.evaluate(reading))
+            self._warn("the page did not answer, so its scripts were stopped")
+            return found
+
     async def _screenshot(self, tab: BrowserTab) -> bytes:
         """The whole page up to a height; a page that cannot be pictured is kept without."""
-        asked = self._settings
+        asked, seconds = self._settings, min(self._settings.load, self._seconds())
         if asked.screenshot == "none":
             return b""
+        size = asked.screenshot_height, asked.screenshot_scale
         try:
-            return await take_screenshot(tab.session, asked.screenshot, asked.screenshot_height, asked.screenshot_scale)
+            async with asyncio.timeout(seconds):
+                return await take_screenshot(tab.session, asked.screenshot, *size)
         except DevtoolsError as error:
             self._warn(f"no picture was taken: {error}")
-            return b""
+        except TimeoutError:
+            self._warn(f"no picture was taken: it took longer than {seconds:.3g} s")
+        return b""
 
     def _rendered(self, body: bytes, address: str, shown: LoadedPage) -> Response:
         sent = self._job.response
@@ -241,7 +258,12 @@ class PageRenderer:
             if response is not None and response.status != 0 and response.failure is None:
                 await session.send("Fetch.fulfillRequest", number | _fulfilment(asked["request"], response))
                 return
-            session.post("Fetch.failRequest", number | {"errorReason": "Failed" if response else "BlockedByClient"})
+            leads_away = asked["resourceType"] == "Document" and asked["frameId"] == tab.frame
+            if leads_away and response is not None and response.failure is not None:
+                self._warn(f"the page led to {asked['request']['url'][:300]}: {response.failure.message}")
+            # Where it may not be led, the page stays as it is: that is our bound, and no fault of the page.
+            refusal = "Aborted" if leads_away else "BlockedByClient"
+            session.post("Fetch.failRequest", number | {"errorReason": "Failed" if response else refusal})
         except Exception:  # no answer, or one that the browser does not take: the page must not wait for it
             session.post("Fetch.failRequest", number | {"errorReason": "Failed"})
         finally:
@@ -319,7 +341,9 @@ def _consent(asked: dict[str, Any]) -> dict[str, object]:
 
 def _fulfilment(asked: dict[str, Any], response: Response) -> dict[str, object]:
     """An answer as the browser takes it; a page may read what other hosts answered it."""
-    fields = [(name, value) for name, value in response.headers if name.lower() not in HOP_FIELDS]
+    # One field that browsers pass over would have the whole answer refused here.
+    known = [(name, value) for name, value in response.headers if _FIELD_NAME.fullmatch(name)]
+    fields = [(name, value) for name, value in known if name.lower() not in HOP_FIELDS]
     origin, place = asked["headers"].get("Origin", ""), urlsplit(asked["url"])
     is_open = any(name.lower() == "access-control-allow-origin" for name, _ in fields)
     if origin and not is_open and origin != f"{place.scheme}://{place.netloc}":

@@ -171,7 +171,7 @@ class _AnchorVocabulary:
 
     phrases: tuple[str, tuple[str, ...]] = ("exact", ("",))
     any_start = ""
-    older = ""
+    has_older = False
 
     def __init__(self, snapshot: WordSnapshot, schema: Any) -> None:
         self.schema = schema
@@ -186,6 +186,9 @@ class _AnchorVocabulary:
     def places_of(self, word: str) -> tuple[str, ...]:
         """Texts of links are blocks of one kind."""
         return (word,)
+
+    def older_with(self, word: str) -> None:
+        """All are in one field."""
 
 
 def anchor_schema() -> Any:

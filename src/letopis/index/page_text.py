@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from itertools import islice
 
@@ -141,8 +142,22 @@ class WordsTogether(NamedTuple):
     @classmethod
     def of(cls, words: tuple[str, ...], prefix: bool, kinds: tuple[str, ...]) -> WordsTogether:
         """The words of a phrase, of which the last may go on where it is a `prefix`."""
+        return cls._in(words, _together(words, prefix), kinds)
+
+    @classmethod
+    def one_of(cls, word: str, forms: Iterable[str], kinds: tuple[str, ...]) -> WordsTogether:
+        """Any of the forms of a word."""
+        return cls._in((word,), "|".join([_together((form,), False) for form in forms]), kinds)
+
+    @classmethod
+    def beginning(cls, word: str, pattern: str, kinds: tuple[str, ...]) -> WordsTogether:
+        """Words that begin like this one, by a pattern of as many letters."""
+        return cls._in((f"{word}*",), pattern if is_cjk(word) else f"{pattern}(?<![^\\W{_CJK}]{pattern})", kinds)
+
+    @classmethod
+    def _in(cls, words: tuple[str, ...], pattern: str, kinds: tuple[str, ...]) -> WordsTogether:
         letters = "".join(KIND_LETTERS[BlockKind(kind)] for kind in kinds)
-        return cls(words, re.compile(_together(words, prefix)), letters, BlockKind.LINK in kinds)
+        return cls(words, re.compile(pattern), letters, BlockKind.LINK in kinds)
 
     def stands_in(self, page: StoredPage, links: list[str]) -> bool:
         """Whether a page has them so; texts of links stand in other blocks, too, and count for their kind alone."""
@@ -172,6 +187,8 @@ def _together(words: tuple[str, ...], prefix: bool) -> str:
 _HEAD_LETTERS = frozenset("tkd")
 _RUN, _RUN_WORDS = 4, 400
 """Words of a run, and words of a page of which runs are made."""
+_NEARLY = 0.9
+"""Share of common runs of words from which on two texts are nearly the same."""
 
 
 def text_runs(text: str) -> frozenset[str]:
@@ -179,6 +196,31 @@ def text_runs(text: str) -> frozenset[str]:
     own = (line[LINE_LEAD:] for line in text.split("\n") if line[1:LINE_LEAD] == BODY and line[0] not in _HEAD_LETTERS)
     words = [word for line in own for word in split_words(line)][:_RUN_WORDS]
     return frozenset(" ".join(words[at : at + _RUN]) for at in range(max(1, len(words) - _RUN + 1)) if words)
+
+
+class NearTexts:
+    """Texts by their runs of words; finds the first that is nearly the same as another one without comparing all."""
+
+    def __init__(self) -> None:
+        self._texts: list[frozenset[str]] = []
+        self._having: defaultdict[str, list[int]] = defaultdict(list)
+
+    def add(self, runs: frozenset[str]) -> None:
+        """One more, after all others."""
+        for run in runs:
+            self._having[run].append(len(self._texts))
+        self._texts.append(runs)
+
+    def first_near(self, runs: frozenset[str]) -> int | None:
+        """The place of the first with which these runs are nearly the same."""
+        # It lacks fewer than these: so it has one of them.
+        some = sorted(runs, key=lambda run: len(self._having.get(run, ())))[: 1 + len(runs) - int(_NEARLY * len(runs))]
+        places = sorted({place for run in some for place in self._having.get(run, ())})
+        return next((place for place in places if _is_near(runs, self._texts[place])), None)
+
+
+def _is_near(first: frozenset[str], second: frozenset[str]) -> bool:
+    return len(first & second) >= _NEARLY * len(first | second) > 0
 
 
 _CONTEXT = 90

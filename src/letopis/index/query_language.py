@@ -2,7 +2,8 @@
 
     katedra "řídicí techniky" -kybernetika site:example.org h1:ústav lang:cs arch*
 
-Plain words are found in all their forms; words in quotes as they stand.
+Plain words are found in all their forms; words in quotes as they stand. What looks like a part of the language and
+cannot be one is refused with a sentence, so that nobody takes an answer to another question for one to theirs.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ _TOKEN = re.compile(r'(?P<minus>-)?(?:(?P<field>[A-Za-z][A-Za-z0-9]*):)?(?:"(?P<
 _FILTER_FIELDS = {"site": "site", "lang": "language", "language": "language", "type": "type"}
 _LANGUAGE = re.compile("[A-Za-z]{2,3}")
 _BLOCK_KINDS = {kind.value: kind for kind in BlockKind}
+_LONE_FIELD = re.compile(f"({'|'.join([*_FILTER_FIELDS, *_BLOCK_KINDS])}):")
+_LONE_EXAMPLE = "site:example.org or title:word"
 MAX_TERMS = 64
 """Words and phrases of one question."""
 
@@ -85,6 +88,8 @@ def parse_word_query(
         raise UsageError('a quotation mark is missing; write "words that stand together"')
     if at is not None and (since is not None or until is not None):
         raise UsageError("a moment and a span of time exclude each other; give 'at', or 'from' and 'to'")
+    if since is not None and until is not None and since > until:
+        raise UsageError("the span of time ends before it begins; 'from' must not be later than 'to'")
     kinds = tuple(block_kind(name) for name in blocks)
     reading = _QueryParser(kinds)
     for match in _TOKEN.finditer(nfc(text)):
@@ -122,19 +127,32 @@ class _QueryParser:
         self.clauses: list[QueryClause] = []
         self.limits: list[FieldFilter] = []
         self._kinds = kinds
-        self._joins = False
+        self._last = self._joined = ""
+        """What was read last, and what stands before an OR: the field of a filter, or what kind of words."""
 
     def take(self, match: re.Match[str]) -> None:
         """One piece of the question."""
         field, phrase, word = match["field"], match["phrase"], match["word"]
         text = phrase if phrase is not None else word
         if word == "OR" and not field and not match["minus"]:
-            self._joins = bool(self.clauses)
+            self._joined = self._last
+        elif word == "AND" and not field and not match["minus"]:
+            return
         elif field and field.lower() in _FILTER_FIELDS:
             name = _FILTER_FIELDS[field.lower()]
-            self.limits.append(FieldFilter(name, site(text) if name == "site" else text.lower(), bool(match["minus"])))
+            self._join(f"{match['minus'] or ''}{name}", match[0])
+            self.limits.append(FieldFilter(name, _filter_value(name, text), bool(match["minus"])))
+        elif phrase is None and _LONE_FIELD.fullmatch(word):
+            raise UsageError(f"nothing stands behind '{word}'; write it without a blank, as in {_LONE_EXAMPLE}")
         else:
             self._take_term(field, text, phrase is not None, bool(match["minus"]))
+
+    def _join(self, kind: str, text: str) -> bool:
+        """Whether this piece is an alternative to the one before."""
+        joined, self._joined, self._last = self._joined, "", kind
+        if joined not in ("", kind):
+            raise UsageError(f"OR cannot join '{text[:40]}' with what stands before it; join words with words")
+        return bool(joined)
 
     def _take_term(self, field: str | None, text: str, quoted: bool, negated: bool) -> None:
         kinds = self._kinds
@@ -147,11 +165,16 @@ class _QueryParser:
             return
         if len(self.clauses) >= MAX_TERMS:
             raise UsageError(f"more than {MAX_TERMS} words in one query; use fewer")
-        if self._joins and self.clauses[-1].negated == negated:
+        if self._join("-words" if negated else "words", f"{'-' if negated else ''}{text}"):
             self.clauses[-1] = QueryClause((*self.clauses[-1].alternatives, term), negated)
         else:
             self.clauses.append(QueryClause((term,), negated))
-        self._joins = False
+
+
+def _filter_value(field: str, text: str) -> str:
+    if field == "language":
+        return _language_code(text)
+    return site(text) if field == "site" else text.lower()
 
 
 def _query_term(text: str, quoted: bool, kinds: tuple[BlockKind, ...]) -> QueryTerm | None:
@@ -160,4 +183,8 @@ def _query_term(text: str, quoted: bool, kinds: tuple[BlockKind, ...]) -> QueryT
     if not words:
         return None
     prefix = not quoted and text.endswith("*")
+    if not quoted and "*" in text.strip("*"):
+        raise UsageError(f"'{text[:40]}' has a star in a word; it stands at the end, as in arch*, or in quotes")
+    if not quoted and text.startswith("*"):
+        raise UsageError(f"'{text[:40]}' begins with a star; only the end of a word can be left open, as in arch*")
     return QueryTerm(words, quoted or len(words) > 1, prefix, kinds)

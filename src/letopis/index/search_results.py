@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from letopis.archive.index_facts import VersionSpan
 from letopis.index.anchor_index import MAX_PAGES, MAX_PAGES_OF_SEVERAL, AnchorMatch, AnchorReader
-from letopis.index.page_text import snippet, text_runs
+from letopis.index.page_text import NearTexts, snippet, text_runs
 from letopis.index.query_language import WordQuery
 from letopis.index.search_ranking import PageWeight, ScoreParts, SearchHit, freshness, learned_weight
 from letopis.index.word_index import WordIndex
@@ -127,8 +127,6 @@ MAX_SORTED = 10_000
 """Pages, those that fit best, that are put into another order."""
 _UNCOLLAPSED = 3
 """Times as many pages that are looked at where those with nearly the same text are collapsed."""
-_NEARLY = 0.9
-"""Share of common runs of words from which on two texts are nearly the same."""
 FACET_FIELDS = ("site", "language", "type")
 RERANK_WINDOW = 20
 """Neighbours, by words alone, among which freshness and rank may change the order."""
@@ -295,23 +293,21 @@ def _collapsed(
     snapshot: WordSnapshot, found: list[_Candidate], wanted: int
 ) -> tuple[list[_Candidate], dict[int, list[str]]]:
     """Candidates with different texts, and the addresses of those that are nearly the same as one of them."""
-    kept: list[tuple[_Candidate, frozenset[str]]] = []
+    kept: list[_Candidate] = []
+    groups = NearTexts()
     similar: dict[int, list[str]] = {}
     for candidate in found:
         page = snapshot.stored(candidate.address)
         runs = text_runs(page.text)
-        first = next((other for other, known in kept if _is_near(runs, known)), None)
+        first = groups.first_near(runs)
         if first is not None:
-            similar.setdefault(first.id, []).append(page.url)
+            similar.setdefault(kept[first].id, []).append(page.url)
         elif len(kept) == wanted:
             break
         else:
-            kept.append((candidate, runs))
-    return [candidate for candidate, _ in kept], similar
-
-
-def _is_near(first: frozenset[str], second: frozenset[str]) -> bool:
-    return len(first & second) >= _NEARLY * len(first | second) > 0
+            groups.add(runs)
+            kept.append(candidate)
+    return kept, similar
 
 
 def _filtered_afterwards(

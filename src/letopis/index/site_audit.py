@@ -118,7 +118,7 @@ class MarkupReader:
 
     def at(self, page: MapPage, when: datetime) -> PageMarkup:
         """Of an error, and of a version that cannot be read, only what the map knows."""
-        if page.status >= 400:
+        if _is_error(page):
             return PageMarkup(page.title)
         try:
             version = self._archive.get(page.url, at=when)
@@ -192,8 +192,13 @@ def _blamed(finding: SiteFinding) -> Sequence[int]:
     return finding.pages[-1:] if finding.finding == "chain" else finding.pages
 
 
+def _is_error(page: MapPage) -> bool:
+    """Whether a page of the map answered with an error, or not at all: only what is there has a version."""
+    return page.time is None
+
+
 def _issues_of_page(page: MapPage, depth: int | None, markup: PageMarkup) -> Iterator[str]:
-    if page.status >= 400:
+    if _is_error(page):
         yield "error"
         return
     yield from (issue for issue in ("noindex", "nofollow") if issue in markup.robots)

@@ -2,7 +2,8 @@
 
 The term dictionary is searched by automata (tantivy's regular expressions and
 fuzzy terms), which tell pages, not words; the words are read from the text
-that the index keeps of those pages.
+that the index keeps of those pages. Also what tells the words of older versions,
+which are kept by their base forms.
 """
 
 from __future__ import annotations
@@ -11,11 +12,10 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from itertools import product
 from typing import Any, Protocol
 
 from letopis.index.page_text import WORD, StoredPage, is_cjk, lowered, nfc
-from letopis.index.word_documents import ANY_START, PHRASE_STARTS
+from letopis.index.word_documents import ABSENT, ANY_START, PHRASE_STARTS, STATE_OLD
 from letopis.lazy import Occur, Query
 from letopis.tuples import NamedTuple
 
@@ -23,6 +23,8 @@ _LATIN = range(0xC0, 0x250)
 MAX_VARIANTS = 8
 """Words that are taken for the same but for their accents."""
 _SHORTEST_TYPO, _SHORTEST_TWO_TYPOS = 4, 6
+_LONGEST_TYPO = 24
+"""Letters of a word for which typos aside from accents are looked for: each of them costs some milliseconds."""
 _CANDIDATE_PAGES = 20
 """Pages whose words are looked at for corrections and completions."""
 
@@ -40,7 +42,10 @@ class WordSource(Protocol):
         """What is kept of a document."""
 
     def places_of(self, word: str) -> tuple[str, ...]:
-        """A word as it stands: a term of `placed` or `stood` for each kind of block that has it."""
+        """A word as it stands on newest pages: a term of `placed` for each kind of block that has it."""
+
+    def older_with(self, word: str) -> Any | None:
+        """A query of the older versions that have a word as it stands; None where there are none."""
 
 
 class KnownWord(NamedTuple):
@@ -87,13 +92,12 @@ def accent_variants(source: WordSource, word: str) -> tuple[str, ...]:
     if pattern == word or is_cjk(word):
         return ()
     same = re.compile(rf"(?<!\w){pattern}(?!\w)")
-    alike = Query.const_score_query(_anywhere(Query.regex_query, source, ANY_START + pattern), 1.0)
+    alike = Query.const_score_query(_matching(source, pattern), 1.0)
     found = [word]
     while len(found) <= MAX_VARIANTS:
         # Pages with what is known already are passed over: the next one has a word that is new.
-        places = [place for other in found for place in source.places_of(other)]
-        known = _anywhere(Query.term_set_query, source, places)
-        hits = source.hits(Query.boolean_query([(Occur.Must, alike), (Occur.MustNot, known)]), 1)
+        known = [(Occur.MustNot, part) for other in found for part in _having(source, other)]
+        hits = source.hits(Query.boolean_query([(Occur.Must, alike), *known]), 1)
         new = set(same.findall(lowered(source.stored(hits[0][1]).text))).difference(found) if hits else set()
         if not new:
             break
@@ -105,13 +109,43 @@ def corrections(source: WordSource, word: str) -> list[KnownWord]:
     """Words of the index for which this one may be a typo: fewest letters away first, then the most frequent."""
     if len(word) < _SHORTEST_TYPO or not word.isalpha():
         return []
-    for distance in (1, 2) if len(word) >= _SHORTEST_TWO_TYPOS else (1,):
-        starts = (_anywhere(Query.fuzzy_term_query, source, start + word, distance) for start in PHRASE_STARTS)
-        query = Query.boolean_query([(Occur.Should, query) for query in starts])
-        near = {other for other in _words(source, query) if 0 < edit_distance(word, other, distance) <= distance}
-        if near:
-            return _by_frequency(source, near)
-    return []
+    near = _typos(source, word, 1) or _typo_but_accents(source, word)
+    if not near and len(word) >= _SHORTEST_TWO_TYPOS:
+        near = _typos(source, word, 2)
+    return _by_frequency(source, near)
+
+
+def _typos(source: WordSource, word: str, distance: int) -> set[str]:
+    """Words of the index that are no more than so many letters away."""
+    places = (("placed", PHRASE_STARTS), ("stood", ("",)), ("base", ("",)))
+    queries = (_fuzzy(source, field, [start + word for start in starts], distance) for field, starts in places)
+    found = (other for query in queries for other in _words(source, query))
+    return {other for other in found if 0 < edit_distance(word, other, distance) <= distance}
+
+
+def _typo_but_accents(source: WordSource, word: str) -> set[str]:
+    """Words of the index that are one letter away, accents aside: so is what people type without accents."""
+    if len(word) > _LONGEST_TYPO:
+        return set()
+    plain = folded(word)
+    found = _words(source, any_of([_matching(source, pattern) for pattern in _typo_patterns(plain)]))
+    return {other for other in found if edit_distance(plain, folded(other), 1) == 1}
+
+
+def _typo_patterns(word: str) -> Iterator[str]:
+    """Regular expressions of all words with another letter, one more, one less, or two swapped, each for one place."""
+    letters = [accent_pattern(letter) for letter in word]
+    for at in range(len(letters) + 1):
+        ways = ["." + "".join(letters[at:])]
+        if at < len(letters):
+            ways.append(".?" + "".join(letters[at + 1 :]))
+        if at + 1 < len(letters):
+            ways.append("".join((letters[at + 1], letters[at], *letters[at + 2 :])))
+        yield f"{''.join(letters[:at])}({'|'.join(ways)})"
+
+
+def _fuzzy(source: WordSource, field: str, words: list[str], distance: int) -> Any:
+    return any_of([Query.fuzzy_term_query(source.schema, field, word, distance) for word in words])
 
 
 _PLAIN_WORD = re.compile(r'(?<![\w"*:-])\w+(?![\w"*:])')
@@ -125,7 +159,7 @@ def corrected_query(source: WordSource, text: str) -> str:
     def correct(match: re.Match[str]) -> str:
         word = lowered(nfc(match[0]))
         inside = any(start <= match.start() < end for start, end in quoted)
-        if inside or match[0] == "OR" or source.places_of(word):
+        if inside or match[0] == "OR" or _versions(source, word):
             return match[0]
         found = corrections(source, word)
         return found[0].word if found else match[0]
@@ -139,21 +173,58 @@ def completions(source: WordSource, beginning: str, limit: int) -> list[KnownWor
         return []
     pattern = accent_pattern(beginning)
     begins = re.compile(pattern)
-    query = _anywhere(Query.regex_query, source, f"{ANY_START}{pattern}.*")
-    found = {word for word in _words(source, query) if begins.match(word)}
-    for field, start in product(_FIELDS, PHRASE_STARTS if len(beginning) > 2 else ()):
+    found = {word for word in _words(source, _matching(source, f"{pattern}.*")) if begins.match(word)}
+    places = [("base", ""), ("stood", ""), *(("placed", start) for start in PHRASE_STARTS)]
+    for field, start in places if len(beginning) > 2 else ():
         strict = source.searcher.terms_with_prefix(field, start + beginning, limit=limit)
         found.update(term.removeprefix(start) for term, _ in strict)
     return _by_frequency(source, found)[:limit]
 
 
-_FIELDS = ("placed", "stood")
-"""Where words stand as they are: of newest versions, and of older ones."""
+def any_of(queries: list[Any]) -> Any:
+    """One of these, or more."""
+    return queries[0] if len(queries) == 1 else Query.boolean_query([(Occur.Should, query) for query in queries])
 
 
-def _anywhere(make: Callable[..., Any], source: WordSource, *asked: Any) -> Any:
-    """The same question of both fields."""
-    return Query.boolean_query([(Occur.Should, make(source.schema, field, *asked)) for field in _FIELDS])
+class OlderWords:
+    """Queries of older versions with words for which `make` asks.
+
+    `sure` finds them as they stand, or as base forms none of which is absent; of those that `unsure` finds only the
+    texts tell which words stand there.
+    """
+
+    def __init__(self, schema: Any, make: Callable[..., Any], asked: str) -> None:
+        self._old = Query.const_score_query(Query.term_query(schema, "state", STATE_OLD, "basic"), 0.0)
+        self._stands, self._base = make(schema, "stood", asked), make(schema, "base", asked)
+        self._absent = make(schema, "stood", ABSENT + asked)
+
+    def sure(self) -> Any:
+        """Versions that certainly have such a word."""
+        return any_of([self._stands, self._by_base((Occur.MustNot, self._absent))])
+
+    def unsure(self) -> Any:
+        """Versions that may have one, too."""
+        return self._by_base((Occur.Must, self._absent), (Occur.MustNot, self._stands))
+
+    def any(self) -> Any:
+        """All of them."""
+        return any_of([self._stands, self._by_base()])
+
+    def _by_base(self, *parts: tuple[Occur, Any]) -> Any:
+        return Query.boolean_query([(Occur.Must, self._base), (Occur.Must, self._old), *parts])
+
+
+def _matching(source: WordSource, pattern: str) -> Any:
+    """Versions of any time with words that match a regular expression."""
+    newest = Query.regex_query(source.schema, "placed", ANY_START + pattern)
+    return any_of([newest, OlderWords(source.schema, Query.regex_query, pattern).sure()])
+
+
+def _having(source: WordSource, word: str) -> list[Any]:
+    """Versions of any time that have a word as it stands."""
+    places, older = source.places_of(word), source.older_with(word)
+    newest = [Query.term_set_query(source.schema, "placed", list(places))] if places else []
+    return newest if older is None else [*newest, older]
 
 
 def _words(source: WordSource, query: Any) -> Iterator[str]:
@@ -167,10 +238,8 @@ def _by_frequency(source: WordSource, words: set[str]) -> list[KnownWord]:
 
 
 def _versions(source: WordSource, word: str) -> int:
-    places = source.places_of(word)
-    if len(places) < 2:
-        return sum(int(source.searcher.doc_freq(field, place)) for field in _FIELDS for place in places)
-    return int(source.searcher.search(_anywhere(Query.term_set_query, source, list(places)), 1).count)
+    having = _having(source, word)
+    return int(source.searcher.search(any_of(having), 1).count) if having else 0
 
 
 def edit_distance(first: str, second: str, most: int) -> int:

@@ -93,11 +93,12 @@ def nearby_words(
     question: WordQuery | None = None,
     limit: int = 50,
     progress: Progress = lambda done, of: None,
+    most_pages: int | None = None,
 ) -> list[NearbyWord]:
     """The words nearest to a word, over all pages of the question's moment and place; most relevant first.
 
-    Words that say nothing by themselves are left out, but count in distances. NotFound when none of those pages
-    has the word.
+    Words that say nothing by themselves are left out, but count in distances. With `most_pages` no more than so many
+    pages are read, those that fit best. NotFound when none of the pages has the word.
     """
     words = split_words(nfc(word))
     if len(words) != 1 or distance < 1:
@@ -109,7 +110,7 @@ def nearby_words(
     forms = frozenset({words[0], *(form for base in targets for form in snapshot.forms_of(base))})
     sums: defaultdict[str, float] = defaultdict(float)
     pages = 0
-    for pages, page in enumerate(_stored_pages(snapshot, matcher.query(asked), progress), 1):  # noqa: B007
+    for pages, page in enumerate(_stored_pages(snapshot, matcher.query(asked), progress, most_pages), 1):  # noqa: B007
         _add_page(sums, page, index, forms, targets, distance)
     if not pages:
         raise NotFound(f"no archived page has the word '{words[0][:70]}'; try another one, or crawl more")
@@ -117,8 +118,10 @@ def nearby_words(
     return sorted(found, key=lambda near: (-near.relevance, near.word))[:limit]
 
 
-def _stored_pages(snapshot: WordSnapshot, query: Any, progress: Progress) -> Iterator[StoredPage]:
-    found = snapshot.every(query)
+def _stored_pages(
+    snapshot: WordSnapshot, query: Any, progress: Progress, most: int | None = None
+) -> Iterator[StoredPage]:
+    found = snapshot.every(query) if most is None else [address for _, address in snapshot.hits(query, most)]
     for done, address in enumerate(found):
         if done % _PROGRESS_STEP == 0:
             progress(done, len(found))
@@ -130,9 +133,13 @@ def _add_page(
     distance: int,
 ) -> None:  # fmt: skip
     bases, stops = index.bases().of(page.language), targets | stop_words(page.language)
-    for line in lowered(page.text).split("\n"):
+    text = lowered(page.text)
+    there = [form for form in forms if form in text]
+    for line in text.split("\n"):
+        # Most lines have none of the known forms: they are neither cut into words nor looked up.
+        if not any(form in line for form in there):
+            continue
         words = [word[:MAX_WORD_LENGTH] for word in WORD.findall(line, LINE_LEAD)]
-        # Base forms are looked up only where one of the known forms stands.
         if forms.isdisjoint(words):
             continue
         found = [bases[word] for word in words]
@@ -189,7 +196,7 @@ def phrase_history(index: WordIndex, phrase: str, *sites: str) -> PhraseHistory:
     addresses = snapshot.every(query)
     if not addresses:
         where = f" on {' or '.join(hosts)}" if hosts else ""
-        raise NotFound(f"no version{where} has the words '{' '.join(words)}' together; search for one of them")
+        raise NotFound(f"no version{where} has {_as_asked(words)}")
     first = _first_by(snapshot, query, "time", Order.Asc)
     last, seen, gone = _last_seen(index, snapshot, query)
     pages = len(set(snapshot.numbers("resource", addresses)))
@@ -197,6 +204,12 @@ def phrase_history(index: WordIndex, phrase: str, *sites: str) -> PhraseHistory:
         " ".join(words), from_millis(snapshot.numbers("time", [first])[0]), snapshot.stored(first).url,
         from_millis(seen), snapshot.stored(last).url, gone, pages, snapshot.versions(addresses),
     )  # fmt: skip
+
+
+def _as_asked(words: tuple[str, ...]) -> str:
+    if len(words) == 1:
+        return f"the word '{words[0]}' in just this form; a search finds all forms of a word"
+    return f"the words '{' '.join(words)}' together; search for one of them"
 
 
 class FirstPlace(NamedTuple):
@@ -231,9 +244,9 @@ def _last_seen(index: WordIndex, snapshot: WordSnapshot, query: Any) -> tuple[An
     """The document that was seen last, when, and by when it was gone."""
     standing = snapshot.every(_both(query, Query.term_query(snapshot.schema, "state", STATE_NOW, "basic")))
     candidates = standing or [_first_by(snapshot, query, "until", Order.Desc)]
-    columns = [snapshot.numbers(name, candidates) for name in ("resource", "number", "newest")]
-    log = VersionLog(index.archive)
-    seen = [log.last_seen(page, number) or time for page, number, time in zip(*columns, strict=True)]
+    pages, *columns = (snapshot.numbers(name, candidates) for name in ("resource", "number", "newest"))
+    checks = VersionLog(index.archive).last_seen(pages)
+    seen = [checks.get((page, number), time) for page, number, time in zip(pages, *columns, strict=True)]
     best = max(range(len(candidates)), key=lambda place: (seen[place], -place))
     until = snapshot.numbers("until", [candidates[best]])[0]
     return candidates[best], seen[best], None if until == OPEN_END else from_millis(until)

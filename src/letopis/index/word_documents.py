@@ -6,7 +6,8 @@ all cutting and all finding of base forms happens before.
     base       base forms, with frequencies: what plain words of a query are matched with
     placed     `kind=word`, with positions: words of newest versions as they stand, in all their forms; phrases,
                prefixes, kinds of blocks
-    stood      the same words of older versions, without positions: phrases are looked for in their texts
+    stood      words of older versions as they stand that are not their own base form, and `=base` where a base form
+               does not stand itself: so every other base form does. Phrases and kinds of blocks are looked for in texts
     forms      `>form=base` and `<base=form`: the dictionary in both directions, in documents of its own
     page       stored: URL, title and language, then one line a block; of older versions as `old_texts` says
 
@@ -36,7 +37,7 @@ from letopis.model import BlockKind, LinkType, Page, Version
 from letopis.tuples import NamedTuple
 from letopis.urls import host
 
-WORDS_FORMAT = 4
+WORDS_FORMAT = 5
 STATE_NOW, STATE_OLD, STATE_MARK, STATE_FORMS = "now", "old", "mark", "forms"
 
 
@@ -88,6 +89,9 @@ PHRASE_STARTS = tuple(f"{kind}=" for kind in (*BlockKind, HIDDEN) if kind != Blo
 ANY_START = f"({'|'.join(PHRASE_STARTS)})"
 """The same as a regular expression."""
 
+ABSENT = "="
+"""What a base form begins with in `stood` that does not stand on the page itself."""
+
 BLOCK_WEIGHTS = {BlockKind.TITLE: 3, BlockKind.H1: 2}
 """How often words of a kind count: weight by repetition costs a question nothing."""
 
@@ -111,7 +115,7 @@ def document_content(url: str, page: Page, bases: Mapping[str, str]) -> Content:
         "language": page.language,
         "type": page.content_type,
         "page": stored.pack(),
-        "links": list(dict.fromkeys(" ".join(words) for words in links if len(words) > 1)),
+        "links": list(dict.fromkeys(" ".join(words) for words in links if words)),
         **_word_fields(blocks, links, bases),
     }
 
@@ -121,10 +125,12 @@ def run_document(schema: Any, run: VersionRun, content: Content, texts: OldTextW
     last, page = run.last, content["page"]
     fields = {**content, **run.numbers._asdict(), "resource": last.resource, "state": STATE_NOW}
     kept = KeptText(last.id, page.encode("utf-8", "replace"))
-    if last.until is not None:
-        fields |= {"state": STATE_OLD, "stood": fields.pop("placed")}
+    is_newest = last.until is None
+    if not is_newest:
+        fields["state"] = STATE_OLD
         kept = texts.keep(last.resource, last.number, last.id, pack_older_page(page, content["links"]))
-    del fields["forms"], fields["links"]
+    for name in ("forms", "links", "stood" if is_newest else "placed"):
+        del fields[name]
     return tantivy.Document.from_dict({**fields, "whole": kept.whole, "page": kept.data}, schema)
 
 
@@ -148,7 +154,15 @@ def _word_fields(
     # A text that stands there again, as those of links do, is found by its first place.
     fields["placed"] = list(dict.fromkeys(fields["placed"]))
     fields["forms"] = _form_entries(pairs.items())
+    fields["stood"] = _beside_bases(pairs)
     return fields
+
+
+def _beside_bases(pairs: Mapping[str, str]) -> list[str]:
+    """What tells, together with the base forms of a page, which words stand on it."""
+    return [word for word, base in pairs.items() if word != base] + [
+        f"{ABSENT}{base}" for base in dict.fromkeys(pairs.values()) if base not in pairs
+    ]
 
 
 def _placed(kind: str, words: list[str]) -> str:

@@ -420,14 +420,15 @@ def derive_base_forms(index: WordIndex, extension: str, basic_extension: str = "
     ending, basic = nfc(extension).lower(), nfc(basic_extension).lower()
     if not ending:
         raise UsageError("the extension is empty; give the ending of the words that are meant")
-    searcher = index.snapshot().searcher
-    fields = ("placed", "stood")
-    words = {term.partition("=")[2] for field in fields for term, _ in searcher.terms_with_prefix(field, "")}
+    snapshot = index.snapshot()
+    searcher = snapshot.searcher
+    newest = {term.partition("=")[2] for term, _ in searcher.terms_with_prefix("placed", "")}
+    older = {term for field in ("base", "stood") for term, _ in searcher.terms_with_prefix(field, "")}
     inflected = {term[1:].partition("=")[0] for term, _ in searcher.terms_with_prefix("forms", ">")}
     known = {row.form for row in word_forms(index.archive)}
-    free = sorted(word for word in words - inflected - known if word.endswith(ending) and word.isalpha())
+    free = sorted(word for word in (newest | older) - inflected - known if word.endswith(ending) and word.isalpha())
     stems = [(word, word.removesuffix(ending) + basic) for word in free]
-    pairs = [(word, base) for word, base in stems if base != word and base in words]
+    pairs = [pair for pair in stems if len(set(pair)) == 2 and all(w in newest or snapshot.has_stood(w) for w in pair)]
     settle_base_forms(index.archive, pairs)
     index.base_forms_changed()
     return pairs

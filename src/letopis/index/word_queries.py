@@ -1,7 +1,8 @@
 """The tantivy queries that a question becomes.
 
-Words of the newest versions stand in a field with their places, those of older versions in one without. So where words
-stand together in an older version is read from its text; there no place tells the score, and base forms do.
+Words of the newest versions stand in a field with their places; those of older versions are told by their base forms.
+So where words stand together in an older version, and in which kind of block, is read from its text; there no place
+tells the score, and base forms do.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Protocol
 
 from letopis.index.page_text import WordsTogether, is_cjk
 from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
-from letopis.index.vocabulary import accent_pattern
+from letopis.index.vocabulary import OlderWords, accent_pattern, any_of
 from letopis.index.word_documents import STATE_MARK, STATE_NOW
 from letopis.lazy import FieldType, Occur, Query
 from letopis.model import to_millis
@@ -27,14 +28,17 @@ class Vocabulary(Protocol):
     """The field with the places of words, and what words begin with there."""
     any_start: str
     """What words begin with there, as a regular expression."""
-    older: str
-    """The field of older versions, which has no places; none where there are no older versions."""
+    has_older: bool
+    """Whether there may be older versions, which have no places."""
 
     sources: dict[QueryTerm, str]
     """Regular expressions of terms that were asked for."""
 
     def places_of(self, word: str) -> tuple[str, ...]:
-        """A word as it stands, in those fields: a term for each kind of block that has it."""
+        """A word as it stands, in that field: a term for each kind of block that has it."""
+
+    def older_with(self, word: str) -> Any | None:
+        """A query of the older versions that have a word as it stands; None where there are none."""
 
     def having(self, candidates: Any, phrase: WordsTogether, earliest: bool = False) -> list[int]:
         """The ids of those older versions among some whose words stand together, or that of the `earliest` alone."""
@@ -76,8 +80,8 @@ class QueryBuilder:
         self._made: dict[QueryClause, Any] = {}
         self._question = question
         is_now = question is not None and question.at is None and not question.spans
-        self._older = "" if is_now else snapshot.older
-        self._fields = (snapshot.phrases[0], self._older) if self._older else (snapshot.phrases[0],)
+        self._older = snapshot.has_older and not is_now
+        self._field = snapshot.phrases[0]
 
     def query(self, question: WordQuery, *, timed: bool = True, named: Sequence[AnchorScores] = ()) -> Any:
         """The whole question as one query, or all of it but its time. Limits do not touch the score.
@@ -90,7 +94,7 @@ class QueryBuilder:
     def called(self, question: WordQuery, named: Sequence[AnchorScores], *, timed: bool) -> Any:
         """The same question of the pages alone that are named; of one clause, names are left to be added."""
         pages = sorted({page for clause in named for page in clause})
-        some = _any_of([self._page(page) for page in pages])
+        some = any_of([self._page(page) for page in pages])
         is_single = has_single_clause(question)
         clauses = self._clauses(question, () if is_single else named)
         if is_single:
@@ -106,7 +110,7 @@ class QueryBuilder:
         return parts
 
     def _or_named(self, clause: Any, pages: AnchorScores) -> Any:
-        return _any_of([clause, *(Query.const_score_query(self._page(page), pages[page]) for page in pages)])
+        return any_of([clause, *(Query.const_score_query(self._page(page), pages[page]) for page in pages)])
 
     def _page(self, page: int) -> Any:
         return Query.term_query(self._schema, "resource", page, "basic")
@@ -148,7 +152,7 @@ class QueryBuilder:
         """One of its terms; only the very word is kept out, not those that are widely the same."""
         if clause not in self._made:
             parts = [self.term(term, widely=not clause.negated) for term in clause.alternatives]
-            self._made[clause] = _any_of(parts)
+            self._made[clause] = any_of(parts)
         return self._made[clause]
 
     def term(self, term: QueryTerm, *, widely: bool = True) -> Any:
@@ -157,11 +161,11 @@ class QueryBuilder:
             return self._exact(term)
         if not term.blocks:
             return self._forms(term.words[0], widely)
-        word, starts = term.words[0], [f"{kind.value}=" for kind in term.blocks]
+        word = term.words[0]
         if not self._older:
-            return _any_of([self._placed(word, start, widely) for start in starts])
-        found = (form for start in starts for form in self._placed_forms(word, start, widely))
-        return self._weighed(self._there(found), [self._forms(word, widely)])
+            return any_of([self._placed(word, f"{kind.value}=", widely) for kind in term.blocks])
+        there = self._in_blocks(term, self._all_forms(word, widely))
+        return self._weighed(there, [self._forms(word, widely)])
 
     def _forms(self, word: str, widely: bool) -> Any:
         known = self._snapshot
@@ -169,28 +173,36 @@ class QueryBuilder:
         queries = self._terms("base", found)
         if widely:
             queries += self._weaker("base", known.other_bases(word), found, _OTHER_ACCENTS)
-            queries += self._weaker("base", known.further_bases(word), found, _FURTHER)
-            further = [place for form in known.further_forms(word) for place in known.places_of(form)]
-            queries += [part for field in self._fields for part in self._weaker(field, further, (), _FURTHER)]
-        return _any_of(queries)
+            queries += self._weaker("base", known.further_bases(word), found)
+            further = known.further_forms(word)
+            queries += self._weaker(self._field, (place for form in further for place in known.places_of(form)), ())
+            queries += [Query.boost_query(part, _FURTHER) for part in self._older_with(further)]
+        return any_of(queries)
 
-    def _there(self, places: Iterable[str]) -> Any:
-        """One of these words, in versions of any time that is asked for."""
-        some = list(places)
-        return _any_of([self._one_of(field, some) for field in self._fields])
+    def _older_with(self, words: Iterable[str]) -> list[Any]:
+        """The older versions with each word, if they are asked for."""
+        found = map(self._snapshot.older_with, words) if self._older else ()
+        return [part for part in found if part is not None]
+
+    def _in_blocks(self, term: QueryTerm, forms: Iterable[str]) -> Any:
+        """Versions of any time that have one of these forms in one of the kinds of blocks of a term."""
+        some, kinds = list(forms), tuple(kind.value for kind in term.blocks)
+        newest = self._one_of(self._field, [f"{kind}={form}" for kind in kinds for form in some])
+        older = self._read(self._older_with(some), WordsTogether.one_of(term.words[0], some, kinds))
+        return any_of([newest, older])
 
     def _weighed(self, there: Any, often: list[Any]) -> Any:
         """What must be there, by how often something stands on the page."""
         parts = ((Occur.Should, part) for part in often)
         return Query.boolean_query([(Occur.Must, Query.const_score_query(there, 0.0)), *parts])
 
-    def _placed_forms(self, word: str, start: str, widely: bool) -> list[str]:
-        """A word in a kind of block, in all its forms."""
+    def _all_forms(self, word: str, widely: bool) -> list[str]:
+        """A word in all its forms."""
         known = self._snapshot
-        found = self._forms_of(known.bases_of(word), start)
+        found = self._forms_of(known.bases_of(word))
         if widely:
-            found += self._forms_of((*known.other_bases(word), *known.further_bases(word)), start)
-            found += [start + form for form in known.further_forms(word)]
+            found += self._forms_of((*known.other_bases(word), *known.further_bases(word)))
+            found += known.further_forms(word)
         return found
 
     def _placed(self, word: str, start: str, widely: bool) -> Any:
@@ -202,16 +214,16 @@ class QueryBuilder:
             further = [start + form for form in known.further_forms(word)]
             further += self._forms_of(known.further_bases(word), start)
             queries += self._weaker("placed", self._forms_of(known.other_bases(word), start), found, _OTHER_ACCENTS)
-            queries += self._weaker("placed", further, found, _FURTHER)
-        return _any_of(queries)
+            queries += self._weaker("placed", further, found)
+        return any_of(queries)
 
-    def _forms_of(self, bases: Iterable[str], start: str) -> list[str]:
+    def _forms_of(self, bases: Iterable[str], start: str = "") -> list[str]:
         return list(dict.fromkeys(start + form for base in bases for form in self._snapshot.forms_of(base)))
 
     def _terms(self, field: str, words: Iterable[str]) -> list[Any]:
         return [Query.term_query(self._schema, field, word, "freq") for word in words]
 
-    def _weaker(self, field: str, words: Iterable[str], found: Sequence[str], weight: float) -> list[Any]:
+    def _weaker(self, field: str, words: Iterable[str], found: Sequence[str], weight: float = _FURTHER) -> list[Any]:
         """Words that are not asked for themselves."""
         terms = self._terms(field, (word for word in words if word not in found))
         return [Query.boost_query(term, weight) for term in terms]
@@ -222,13 +234,25 @@ class QueryBuilder:
         if len(term.words) > 1:
             return self._together(term, starts)
         if term.prefix:
-            pattern = accent_pattern(term.words[0]) + ".*"
-            ways = [start + pattern for start in starts or (self._snapshot.any_start,)]
-            return _any_of([Query.regex_query(self._schema, field, way) for field in self._fields for way in ways])
+            return self._beginning(term, starts or [self._snapshot.any_start])
         if not starts:
             return self._quoted(term.words[0])
-        places = [start + term.words[0] for start in starts]
-        return self._by_bases(self._there(places), term) if self._older else _any_of(self._terms("placed", places))
+        if self._older:
+            return self._by_bases(self._in_blocks(term, term.words), term)
+        return any_of(self._terms("placed", (start + term.words[0] for start in starts)))
+
+    def _beginning(self, term: QueryTerm, starts: list[str]) -> Any:
+        """Words that begin so, accents aside."""
+        pattern = accent_pattern(term.words[0])
+        newest = [Query.regex_query(self._schema, self._field, f"{start}{pattern}.*") for start in starts]
+        return any_of([*newest, *self._older_beginning(term, pattern)] if self._older else newest)
+
+    def _older_beginning(self, term: QueryTerm, pattern: str) -> list[Any]:
+        """Read are only texts of which base forms do not tell whether the word begins so that stands there."""
+        older = OlderWords(self._schema, Query.regex_query, f"{pattern}.*")
+        kinds = tuple(kind.value for kind in term.blocks)
+        phrase = WordsTogether.beginning(term.words[0], pattern, kinds)
+        return [self._read([older.any()], phrase)] if kinds else [older.sure(), self._read([older.unsure()], phrase)]
 
     def _by_bases(self, there: Any, term: QueryTerm) -> Any:
         """What must be there; how often its words stand on a page is told by their base forms alone."""
@@ -240,26 +264,27 @@ class QueryBuilder:
         field, anywhere = self._snapshot.phrases
         parts = [self._phrase(term, field, start) for start in starts or anywhere]
         if not self._older:
-            return _any_of(parts)
-        found = self._older_together(term, starts or list(anywhere))
-        return self._by_bases(_any_of([*parts, Query.term_set_query(self._schema, "id", found)]), term)
-
-    def _older_together(self, term: QueryTerm, starts: list[str]) -> list[int]:
-        """The older versions in which words stand together, of those that the question is about."""
-        candidates = _any_of([self._all_of(term, start) for start in starts])
-        around = [] if self._question is None else self._around(self._question, timed=True)
+            return any_of(parts)
         phrase = WordsTogether.of(term.words, term.prefix, tuple(kind.value for kind in term.blocks))
-        return self._snapshot.having(Query.boolean_query([(Occur.Must, candidates), *around]), phrase, self._earliest)
+        return self._by_bases(any_of([*parts, self._read(self._older_with_all(term), phrase)]), term)
 
-    def _all_of(self, term: QueryTerm, start: str) -> Any:
-        """All words in blocks of one kind of older versions."""
-        *words, last = (start + word for word in term.words)
-        parts = self._terms(self._older, words)
+    def _older_with_all(self, term: QueryTerm) -> list[Any]:
+        """The older versions that have all words of a term."""
+        whole = term.words[:-1] if term.prefix else term.words
+        parts = self._older_with(whole)
+        if len(parts) < len(whole):
+            return []
         if term.prefix:
-            parts.append(Query.regex_query(self._schema, self._older, last + ".*"))
-        else:
-            parts += self._terms(self._older, [last])
-        return Query.boolean_query([(Occur.Must, part) for part in parts])
+            parts.append(OlderWords(self._schema, Query.regex_query, re.escape(term.words[-1]) + ".*").any())
+        return [Query.boolean_query([(Occur.Must, part) for part in parts])]
+
+    def _read(self, candidates: list[Any], phrase: WordsTogether) -> Any:
+        """Those of some older versions in whose texts words stand so, of those that the question is about."""
+        if not candidates:
+            return Query.empty_query()
+        around = [] if self._question is None else self._around(self._question, timed=True)
+        asked = Query.boolean_query([(Occur.Must, any_of(candidates)), *around])
+        return Query.term_set_query(self._schema, "id", self._snapshot.having(asked, phrase, self._earliest))
 
     def _phrase(self, term: QueryTerm, field: str, start: str) -> Any:
         words: list[Any] = [start + word for word in term.words]
@@ -268,7 +293,8 @@ class QueryBuilder:
 
     def _quoted(self, word: str) -> Any:
         """The very word; how often it stands on a page is told by its base forms alone."""
-        return self._by_bases(self._there(self._snapshot.places_of(word)), QueryTerm((word,)))
+        newest = self._one_of(self._field, list(self._snapshot.places_of(word)))
+        return self._by_bases(any_of([newest, *self._older_with([word])]), QueryTerm((word,)))
 
     def pattern(self, question: WordQuery) -> re.Pattern[str] | None:
         """Finds the words of a question in a lowered text; a group for each term tells which it was."""
@@ -312,10 +338,6 @@ def _word_pattern(first: str, rest: str = "") -> str:
 def compiled_pattern(sources: tuple[str, ...]) -> re.Pattern[str]:
     """One pattern with a group for each source."""
     return re.compile("|".join(f"({source})" for source in sources))
-
-
-def _any_of(queries: list[Any]) -> Any:
-    return queries[0] if len(queries) == 1 else Query.boolean_query([(Occur.Should, query) for query in queries])
 
 
 def _grouped_filters(limits: Iterable[FieldFilter]) -> dict[tuple[str, bool], list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import compress, islice
 from typing import Any
 
@@ -23,7 +23,7 @@ from letopis.index.page_text import (
     unpack_stored_page,
 )
 from letopis.index.query_language import QueryTerm
-from letopis.index.vocabulary import accent_variants
+from letopis.index.vocabulary import OlderWords, accent_variants
 from letopis.index.word_documents import ANY_START, PHRASE_STARTS, STATE_MARK, STATE_NOW, WordIndexMark, unpack_mark
 from letopis.index.word_runs import OPEN_END, IndexedRun
 from letopis.lazy import Order, Query
@@ -41,7 +41,7 @@ class WordSnapshot:
 
     phrases: tuple[str, tuple[str, ...]] = ("placed", PHRASE_STARTS)
     any_start = ANY_START
-    older = "stood"
+    has_older = True
 
     def __init__(
         self, searcher: Any, schema: Any, bases: Callable[[], BaseForms], learned: LearnedForms, log: VersionLog
@@ -115,12 +115,22 @@ class WordSnapshot:
         return tuple(dict.fromkeys(found))
 
     def places_of(self, word: str) -> tuple[str, ...]:
-        """A word as it stands: a term of `placed` or `stood` for each kind of block that has it."""
+        """A word as it stands on newest pages: a term of `placed` for each kind of block that has it."""
         if word not in self._places:
             terms = (start + word for start in PHRASE_STARTS)
-            count = self.searcher.doc_freq
-            self._places[word] = tuple(term for term in terms if count("placed", term) or count("stood", term))
+            self._places[word] = tuple(term for term in terms if self.searcher.doc_freq("placed", term))
         return self._places[word]
+
+    def older_with(self, word: str) -> Any | None:
+        """A query of the older versions that have a word as it stands; None where there are none."""
+        if not (self.searcher.doc_freq("stood", word) or self.searcher.doc_freq("base", word)):
+            return None
+        return OlderWords(self.schema, partial(Query.term_query, index_option="basic"), word).sure()
+
+    def has_stood(self, word: str) -> bool:
+        """Whether an older version has a word as it stands."""
+        query = self.older_with(word)
+        return query is not None and bool(self.hits(query, 1))
 
     def languages(self) -> frozenset[str]:
         """The languages of all pages."""

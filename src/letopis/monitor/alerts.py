@@ -32,6 +32,8 @@ class WatchState(NamedTuple):
     final_url: str = ""
     changed: int = 0
     still: bool = False
+    blind: bool = False
+    """Whether its filters select nothing of the version that was judged last."""
 
     def to_json(self) -> str:
         """For the catalogue."""
@@ -61,6 +63,10 @@ class WatchDifference(NamedTuple):
     """That of the newest version."""
     since: datetime | None = None
     """When that version was first seen."""
+    problem: str = ""
+    """Why the difference cannot be seen; then it counts whatever the conditions are."""
+    empty: bool = False
+    """Whether the filters select nothing of the newest version."""
 
 
 class WatchHistory(NamedTuple):
@@ -100,11 +106,12 @@ def decide_alerts(
         state = _after(watch, state, check)
     if history.version != state.version and history.version is not None:
         first = state.version is None
-        if not first and change is not None and _interests(watch, change):
-            alerts.append(_changed(watch, history, change))
+        if change is not None:
+            alerts += _of_version(watch, history, change, first=first)
         counted = first or (change is not None and change.counts)
         changed, still = (to_millis(history.now), False) if counted else (state.changed, state.still)
-        state = state._replace(version=history.version, changed=changed, still=still)
+        blind = state.blind if change is None else change.empty
+        state = state._replace(version=history.version, changed=changed, still=still, blind=blind)
     quiet = _quiet(watch, state, history.now)
     return [*alerts, *quiet], state._replace(still=True) if quiet else state
 
@@ -134,7 +141,7 @@ def _unavailable(watch: Watch, state: WatchState, check: Check) -> str:
     ):
         return ""
     times = f"{state.failures + 1} times in a row" if state.failures else "now"
-    return f"{watch.url} is unavailable {times}: {check.error or f'status {check.status}'}"
+    return f"{_subject(watch)} is unavailable {times}: {check.error or f'status {check.status}'}"
 
 
 def _recovered(watch: Watch, state: WatchState, check: Check) -> str:
@@ -142,27 +149,27 @@ def _recovered(watch: Watch, state: WatchState, check: Check) -> str:
     was_down = state.down if AlertKind.UNAVAILABLE in _rules(watch.when) else state.failures
     if not check.available or not was_down:
         return ""
-    return f"{watch.url} is available again after {state.failures} failed checks"
+    return f"{_subject(watch)} is available again after {state.failures} failed checks"
 
 
 def _another_status(watch: Watch, state: WatchState, check: Check) -> str:
     status = _status(check)
     if not status or state.status in (0, status):
         return ""
-    return f"{watch.url} answers with status {status}, before it was {state.status}"
+    return f"{_subject(watch)} answers with status {status}, before it was {state.status}"
 
 
 def _another_target(watch: Watch, state: WatchState, check: Check) -> str:
     if not check.available or state.final_url in ("", check.final_url):
         return ""
-    return f"{watch.url} now leads to {check.final_url}, before to {state.final_url}"
+    return f"{_subject(watch)} now leads to {check.final_url}, before to {state.final_url}"
 
 
 def _another_header(watch: Watch, state: WatchState, check: Check) -> str:
     """Of a document that is too large only the header is known; conditions about its text cannot be judged."""
     if check.outcome is not Outcome.TOO_LARGE or not check.meaningful or watch.conditions:
         return ""
-    return f"{watch.url} has changed; it is too large to be stored, its header says: {'; '.join(check.blocks)}"
+    return f"{_subject(watch)} has changed; it is too large to be stored, its header says: {'; '.join(check.blocks)}"
 
 
 _CHECK_RULES: dict[AlertKind, Callable[[Watch, WatchState, Check], str]] = {
@@ -191,20 +198,42 @@ def _after(watch: Watch, state: WatchState, check: Check) -> WatchState:
     )
 
 
+def _of_version(watch: Watch, history: WatchHistory, change: WatchDifference, *, first: bool) -> list[Alert]:
+    """What a new version says: that it changed, or else that the watch sees nothing of it, which is told once."""
+    if AlertKind.CHANGED not in _rules(watch.when):
+        return []
+    if not first and change.counts and (change.problem or _interests(watch, change)):
+        return [_changed(watch, history, change, _change_words(change))]
+    if change.empty and not history.state.blind:
+        return [_changed(watch, history, change, "shows nothing that the filters of the watch select; change them")]
+    return []
+
+
 def _interests(watch: Watch, change: WatchDifference) -> bool:
-    if AlertKind.CHANGED not in _rules(watch.when) or not change.counts:
-        return False
     return all(one.holds(change.added, change.removed, change.share) for one in watch.conditions)
 
 
-def _changed(watch: Watch, history: WatchHistory, change: WatchDifference) -> Alert:
-    came = len(change.added)
-    lines = f"{came} {'line' if came == 1 else 'lines'} added, {len(change.removed)} removed"
+def _changed(watch: Watch, history: WatchHistory, change: WatchDifference, said: str) -> Alert:
     checked = history.checks[-1].checked_at if history.checks else history.now
     # Somebody else may have seen the version after the check that is judged: nobody is told of it before it was there.
     when = max(checked, change.since or checked)
-    said = f"{watch.url} has changed: {lines}"
-    return Alert(AlertKind.CHANGED, when, said, change.text, change.score, change.reason, change.number)
+    message = f"{_subject(watch)} {said}"
+    return Alert(AlertKind.CHANGED, when, message, change.text, change.score, change.reason, change.number)
+
+
+def _change_words(change: WatchDifference) -> str:
+    if change.problem:
+        return f"has changed: {change.problem}"
+    came = len(change.added)
+    if not came and not change.removed:
+        return "has changed: other bytes, the same lines of text"
+    lines = f"{came} {'line' if came == 1 else 'lines'} added, {len(change.removed)} removed"
+    return f"has changed: {lines}{'; the filters of the watch select nothing now' if change.empty else ''}"
+
+
+def _subject(watch: Watch) -> str:
+    """What alerts are about: the address, and the name of a watch beside others."""
+    return f"{watch.url} ({watch.name})" if watch.name else watch.url
 
 
 def _quiet(watch: Watch, state: WatchState, now: datetime) -> list[Alert]:
@@ -212,4 +241,4 @@ def _quiet(watch: Watch, state: WatchState, now: datetime) -> list[Alert]:
     if rule is None or state.still or to_millis(now) - state.changed < rule.amount * 1000:
         return []
     since = rfc3339(from_millis(state.changed))
-    return [Alert(AlertKind.UNCHANGED, now, f"{watch.url} has not changed since {since}")]
+    return [Alert(AlertKind.UNCHANGED, now, f"{_subject(watch)} has not changed since {since}")]

@@ -226,7 +226,7 @@ class FailedDelivery(NamedTuple):
 
     def __str__(self) -> str:
         """A sentence for people; what a target may keep secret is left out."""
-        then = f"tried again at {rfc3339(self.due)}" if self.due is not None else "given up"
+        then = f"the next try is at {rfc3339(self.due)}" if self.due is not None else "given up"
         return f"a notification about {self.url} was not delivered, try {self.attempts}: {self.error}; {then}"
 
 

@@ -31,6 +31,8 @@ _MOST_LINES = 2_000
 _CHOOSING_FILTERS = (
     FilterKind.CSS, FilterKind.XPATH, FilterKind.JSONPATH, FilterKind.INCLUDE, FilterKind.PRICE, FilterKind.STOCK
 )  # fmt: skip
+_SELECTING_FILTERS = tuple(kind for kind in _CHOOSING_FILTERS if kind is not FilterKind.INCLUDE)
+"""Those that find what always is there; a line may well be waited for."""
 _HTML_HEADERS = (("Content-Type", "text/html; charset=utf-8"),)
 
 
@@ -63,18 +65,34 @@ def watch_difference(archive: Archive, watch: Watch, old: int, new: int, checks:
     try:
         before = archive.answers.by_id(old)
     except UnknownVersion:  # retention has dropped it: there was a change, but nobody can show it
-        return WatchDifference(True, number=after.number, since=after.time)
+        gone = "the version that was seen last is no longer kept"
+        return WatchDifference(True, number=after.number, since=after.time, problem=gone)
     if before.body == after.body:
         return WatchDifference(False)
     filters = parse_filters(watch.filters)
     try:
         first, second = filtered_version(before, filters), filtered_version(after, filters)
     except UsageError as error:  # the page is no longer what the filter was written for
-        return WatchDifference(True, text=str(error), number=after.number, since=after.time)
+        return WatchDifference(True, text=str(error), number=after.number, since=after.time, problem=str(error))
     pair = (before, first), (after, second)
     change = filtered_verdict(archive, pair, filters)
     by_bytes = archive.settings.change.count == "bytes" and (not filters or first.text != second.text)
-    return _shown_difference(by_bytes or _with_steps(change, filters, checks), change, pair)
+    empty = not second.text.strip() and any(one.kind in _SELECTING_FILTERS for one in filters)
+    shown = _shown_difference(by_bytes or _with_steps(change, filters, checks), change, pair)
+    return shown._replace(empty=empty)
+
+
+def first_sight(archive: Archive, watch: Watch, new: int) -> WatchDifference | None:
+    """What there is to tell of the first version of a watch: that its filters cannot be applied, or select nothing."""
+    filters = parse_filters(watch.filters)
+    if not any(one.kind in _SELECTING_FILTERS for one in filters):
+        return None
+    version = archive.answers.by_id(new)
+    try:
+        text = filtered_version(version, filters).text
+    except UsageError as error:
+        return WatchDifference(False, text=str(error), number=version.number, since=version.time, empty=True)
+    return WatchDifference(False, number=version.number, since=version.time, empty=not text.strip())
 
 
 _FilteredPair = tuple[tuple[Version, FilteredVersion], tuple[Version, FilteredVersion]]

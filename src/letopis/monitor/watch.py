@@ -230,11 +230,25 @@ class WatchSpec:
         if self.headers and (self.browser or self.steps):
             raise UsageError("a browser sends headers of its own; leave out the headers, or the browser")
 
-    def refuse_long_times(self) -> None:
-        """UsageError for a time above ten years; not asked of watches that are already stored."""
+    def refuse_unusable(self) -> None:
+        """UsageError for what can never be: a time above ten years, quiet hours without an end, bounds of no number.
+
+        Not asked of watches that are already stored.
+        """
+        if self.quiet and WeeklyHours.parse(self.quiet).endless:
+            raise UsageError(f"the quiet hours '{self.quiet}' never end; leave the targets out, or snooze the watch")
         times = [self.every, self.jitter, *(rule.amount for rule in self.when if rule.kind is AlertKind.UNCHANGED)]
         if max(time or 0.0 for time in times) > LONGEST_DURATION:
             raise UsageError("a time of the watch is longer than ten years; write 1h or 7d")
+        low, high = (
+            [first_number(one.value) or 0.0 for one in self.conditions if one.kind is kind]
+            for kind in (AlertConditionKind.ABOVE, AlertConditionKind.BELOW)
+        )
+        if low and high and max(low) >= min(high):
+            raise UsageError(
+                f"no number is above {max(low):g} and below {min(high):g} at once, and all conditions must hold; "
+                "make a watch for each bound"
+            )
 
     def to_json(self) -> str:
         """Compact; what is empty is left out."""
@@ -258,13 +272,15 @@ class WatchSpec:
     def over(self, defaults: WatchSpec) -> WatchSpec:
         """With defaults where nothing is said here; a time of its own hides theirs.
 
-        What defaults that came through HTTP bring is held to what HTTP may: their targets, and a browser,
-        whose pages ask for more than their own address.
+        What defaults that came through HTTP bring is held to what HTTP may: their targets, and a browser with its
+        steps, whose pages ask for more than their own address.
         """
         timed = self.every is not None or bool(self.cron)
         browser = defaults.browser if self.browser is None else self.browser
-        rendered = (self.browser is None and bool(defaults.browser)) or (
-            self.requisites is None and bool(defaults.requisites)
+        rendered = (
+            (self.browser is None and bool(defaults.browser))
+            or (self.requisites is None and bool(defaults.requisites))
+            or (not self.steps and bool(defaults.steps))
         )
         return replace(
             self, every=self.every if timed else defaults.every, cron=self.cron if timed else defaults.cron,
@@ -300,7 +316,10 @@ SPEC_FIELDS = tuple(one.name for one in fields(WatchSpec) if one.name not in ("o
 
 
 class Watch(NamedTuple):
-    """One standing check with everything settled. `source` is the sitemap that named it, else empty."""
+    """One standing check with everything settled. `source` is the sitemap that named it, else empty.
+
+    `tag_owner` gave the defaults of its tag.
+    """
 
     url: str
     kind: WatchKind
@@ -326,6 +345,7 @@ class Watch(NamedTuple):
     snooze: int | None = None
     owner: str = ""
     summary: str = ""
+    tag_owner: str = ""
 
     def next_time(self, now: datetime, chance: float) -> datetime:
         """When it is checked again, within its hours; `chance` (0..1) picks a point within the jitter."""
@@ -356,8 +376,15 @@ class WatchedUrl(NamedTuple):
 
 
 def settle_watch(named: WatchedUrl, spec: WatchSpec, tag: WatchSpec | None, settings: MonitorSettings) -> Watch:
-    """The watch that a specification means; intervals below the minimum are raised to it."""
-    whole = spec.over(tag) if tag is not None else spec
+    """The watch that a specification means; intervals below the minimum are raised to it.
+
+    Headers and steps of a tag may hold passwords: only watches of whoever gave them send them, since other people
+    choose where their watches look.
+    """
+    if tag is not None and tag.owner != spec.owner:
+        whole = spec.over(replace(tag, headers=(), steps=()))
+    else:
+        whole = spec if tag is None else spec.over(tag)
     every = settings.every if whole.every is None else whole.every
     return Watch(
         url=named.url, kind=named.kind, tag=named.tag, source=named.source, every=max(every, settings.min_interval),
@@ -366,5 +393,5 @@ def settle_watch(named: WatchedUrl, spec: WatchSpec, tag: WatchSpec | None, sett
         browser=bool(whole.browser) and named.kind == "page", notify_origin=whole.notify_origin or whole.origin,
         requisites=bool(whole.requisites) and named.kind == "page", steps=whole.steps if named.kind == "page" else (),
         name=named.name, zone=whole.zone, hours=whole.hours, quiet=whole.quiet, headers=whole.headers,
-        snooze=whole.snooze, owner=whole.owner, summary=whole.summary,
+        snooze=whole.snooze, owner=whole.owner, summary=whole.summary, tag_owner="" if tag is None else tag.owner,
     )  # fmt: skip

@@ -126,6 +126,7 @@ class WatchList:
         if key != row.key and (row.kind == "sitemap" or not self._watches.rename(row, key)):
             raise UsageError(f"{row.url} has a watch named '{name}' already; choose another name")
         self._watches.save([key], lambda _, old: changed._replace(due=self._time_after(row, changed)))
+        self._hold_back([number])
         return self.by_id(number)
 
     def _time_after(self, old: WatchRow, new: WatchRow) -> int:
@@ -139,7 +140,7 @@ class WatchList:
 
     def _refuse_unusable(self, urls: Iterable[str], spec: WatchSpec) -> None:
         """Refuses now what could not be carried out at the next check."""
-        spec.refuse_long_times()
+        spec.refuse_unusable()
         parse_filters(spec.filters)
         fetch = self._archive.settings.fetch
         if not private_ok(fetch.private, spec.origin):
@@ -274,6 +275,13 @@ class WatchList:
             return old._replace(spec=replace(_parse_spec(old.spec), snooze=until).to_json())
 
         self._watches.save([row.key for row in rows], snoozed)
+        self._hold_back([row.id for row in rows])
+
+    def _hold_back(self, numbers: Iterable[int]) -> None:
+        """Alerts that wait are sent when the watches say so now: a snooze or quiet hours may have begun or ended."""
+        now, tags, settings = self._archive.clock(), self.tag_defaults(), self._archive.settings.monitor
+        watches = {number: watch_of_row(self._row(number), tags, settings) for number in numbers}
+        self._watches.hold_back({number: to_millis(watch.notifies_at(now)) for number, watch in watches.items()})
 
     def _each(self, names: Sequence[str], change: Callable[[list[WatchRow]], None]) -> list[WatchEntry]:
         known = self._known(names)

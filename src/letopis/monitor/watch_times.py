@@ -210,8 +210,14 @@ class WeeklyHours(NamedTuple):
             left = self._left(end, zone)
             if left <= 0:
                 return end
-            end = _minute(end) + timedelta(minutes=left)
+            end = _later(end, left, zone)
         return moment
+
+    @property
+    def endless(self) -> bool:
+        """Whether no minute of the week is outside of them."""
+        held = {(first + n) % _WEEK_MINUTES for first, length in self.spans for n in range(length)}
+        return len(held) == _WEEK_MINUTES
 
     def next_within(self, moment: datetime, zone: tzinfo = UTC) -> datetime:
         """The time itself where it is within them, else when they begin next."""
@@ -219,7 +225,7 @@ class WeeklyHours(NamedTuple):
             return moment
         at = _minute_of_week(moment.astimezone(zone))
         waits = [(first - at) % _WEEK_MINUTES for first, _ in self.spans]
-        return _minute(moment) + timedelta(minutes=min(waits))
+        return _later(moment, min(waits), zone)
 
     def _left(self, moment: datetime, zone: tzinfo) -> int:
         """Minutes until the longest span around a time ends; 0 outside."""
@@ -228,8 +234,11 @@ class WeeklyHours(NamedTuple):
         return max(0, *lefts)
 
 
-def _minute(moment: datetime) -> datetime:
-    return moment.replace(second=0, microsecond=0)
+def _later(moment: datetime, minutes: int, zone: tzinfo) -> datetime:
+    """When the clock on the wall is so many minutes on, whatever it is set forward or back in between."""
+    wall = moment.astimezone(zone).replace(tzinfo=None, second=0, microsecond=0) + timedelta(minutes=minutes)
+    first, second = (wall.replace(tzinfo=zone, fold=fold).astimezone(moment.tzinfo) for fold in (0, 1))
+    return first if first > moment else second
 
 
 def _minute_of_week(wall: datetime) -> int:

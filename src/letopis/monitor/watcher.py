@@ -198,8 +198,10 @@ class Watcher:
 
     def _change(self, watch: Watch, history: WatchHistory) -> WatchDifference | None:
         old, new = history.state.version, history.version
-        if old is None or new is None or old == new or watch.kind == "sitemap":
+        if new is None or old == new or watch.kind == "sitemap":
             return None
+        if old is None:
+            return views.first_sight(self._archive, watch, new) if watch.filters else None
         return views.watch_difference(self._archive, watch, old, new, history.checks)
 
     def _record(self, judged: Sequence[WatchResult], until: int) -> None:

@@ -10,9 +10,17 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from letopis.archive import OWN, WRITE
-from letopis.archive.accounts import Invitation, User, accounts_of, invitations_of, second_factors_of
+from letopis.archive.accounts import (
+    Accounts,
+    Invitation,
+    User,
+    accounts_of,
+    invitations_of,
+    old_password_tries,
+    second_factors_of,
+)
 from letopis.archive.audit import AuditEntry, audit_entries, last_done
-from letopis.errors import NotFound, Refused, UsageError
+from letopis.errors import Busy, NotFound, QuotaUsedUp, Refused, UsageError
 from letopis.model import from_millis, to_millis
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
@@ -131,7 +139,7 @@ class SetPasswordCommand(Parameters):
 
 @operation(
     "set_password", right=WRITE, verb="users passwd", route=("PUT", "/users/{name}/password"), status=204,
-    errors=(404,), creates=False, audited="password set",
+    errors=(404, 429), creates=False, audited="password set",
     sentence=lambda row: f"Password changed: {row.name}; all sessions with the old one have ended.",
     examples=("letopis users passwd anna", "letopis users passwd anna --password-stdin < secret"),
 )  # fmt: skip
@@ -142,10 +150,26 @@ def set_password(context: Context, asked: SetPasswordCommand) -> Value[UserRow]:
         raise Refused("only an owner may change the password of somebody else")
     user = accounts.user(asked.name)
     needs_old = asked.old is not None or not context.may(OWN)
-    if needs_old and accounts.sign_in(user.name, asked.old or "") is None:
-        raise UsageError("the old password is wrong; try again")
+    if needs_old:
+        _require_password(context, accounts, user.name, asked.old or "")
     accounts.set_password(user.name, asked.password)
     return Value(_user_row(context, user))
+
+
+def _require_password(context: Context, accounts: Accounts, name: str, password: str) -> None:
+    """A stolen token or session must not find out the password: tries are counted before a hash is made."""
+    tries, key = context.archive.attached(old_password_tries), f"name {name}"
+    wait = tries.begin(key)
+    if wait:
+        raise QuotaUsedUp(f"too many tries; wait {wait} seconds before the next try", wait)
+    try:
+        known = accounts.sign_in(name, password)
+    except Busy:
+        tries.give_back(key)
+        raise
+    if known is None:
+        raise UsageError("the old password is wrong; try again")
+    tries.forgive(key)
 
 
 class SetRoleCommand(Parameters):

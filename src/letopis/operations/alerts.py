@@ -24,7 +24,8 @@ from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
 from letopis.operations.saved_searches import OneSavedSearch, SavedQuestion, own_search
-from letopis.operations.watches import WatchedUrls, refuse_others
+from letopis.operations.watch_options import refuse_others
+from letopis.operations.watches import WatchedUrls
 from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:

@@ -302,6 +302,8 @@ class SendFile(Parameters):
     file: Path = parameter("Its bytes.")
     name: str = parameter("Its name, where that tells what it is.", default="", longest=200)
     kind: str | None = parameter(_KIND, default=None, longest=64)
+    watches: bool = parameter(_WATCHES, default=False)
+    seeds: CrawlScope | None = parameter(_SEEDS, default=None)
 
 
 @operation(
@@ -317,7 +319,8 @@ def start_import(context: Context, asked: SendFile) -> Value[Job]:
     context.archive.require_writable()
     name = plain_file_name(asked.name) or "file"
     query = ElementTree.Element("query", {"name": f"import of {name}"[:100], "package": "sengine"})
-    ElementTree.SubElement(query, "import", {"file": name, **({"kind": asked.kind} if asked.kind else {})})
+    given = {"kind": asked.kind, "watches": "true" if asked.watches else "", "seeds": asked.seeds}
+    ElementTree.SubElement(query, "import", {"file": name} | {key: value for key, value in given.items() if value})
     read = jobs.read_query(context, ElementTree.tostring(query, encoding="utf-8"))
     with incoming_file(context.archive, asked.file) as sent:
         row = JobQueue(context.archive).submit(
@@ -331,6 +334,8 @@ class ImportSentFile(Parameters):
 
     file: str = parameter("Name of the file.", longest=100)
     kind: str | None = parameter(_KIND, default=None, longest=64)
+    watches: bool = parameter(_WATCHES, default=False)
+    seeds: CrawlScope | None = parameter(_SEEDS, default=None)
 
     def __post_init__(self) -> None:
         if not _FILE_NAME.fullmatch(self.file):
@@ -344,7 +349,8 @@ def import_sent_file(context: Context, asked: ImportSentFile) -> Value[ImportAns
     if file is None or not file.is_file():
         raise NotFound(f"no file '{asked.file}' was sent with this job; send it to /runs/import")
     try:
-        answer = import_upload(context, UploadCommand(file=file, name=asked.file, kind=asked.kind))
+        wish = UploadCommand(file=file, name=asked.file, kind=asked.kind, watches=asked.watches, seeds=asked.seeds)
+        answer = import_upload(context, wish)
     except Cancelled:
         raise
     except LetopisError:

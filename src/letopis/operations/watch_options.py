@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -19,7 +19,7 @@ from letopis.monitor.watch import (
     WatchSpec,
     parse_alert_rules,
 )
-from letopis.monitor.watch_list import WatchList
+from letopis.monitor.watch_list import WatchEntry, WatchList
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
@@ -116,6 +116,34 @@ class WatchOptions(Parameters):
     )  # fmt: skip
 
 
+def may_change(context: Context, owner: str) -> bool:
+    """Whether whoever asks may change a watch: who made it, and the owners of the archive."""
+    return context.may(OWN) or bool(owner and owner == context.user)
+
+
+def refuse_others(context: Context, entries: Sequence[WatchEntry]) -> Sequence[WatchEntry]:
+    """The watches themselves; Refused when one of them belongs to somebody else."""
+    for entry in entries:
+        refuse_other(context, entry)
+    return entries
+
+
+def refuse_other(context: Context, entry: WatchEntry) -> None:
+    """Refused for a watch that belongs to somebody else."""
+    if not may_change(context, entry.watch.owner):
+        whose = f"to '{entry.watch.owner}'" if entry.watch.owner else "to the owners"
+        raise Refused(f"the watch {entry.id} of {entry.watch.url} belongs {whose}; make one of your own under a name")
+
+
+def refuse_other_tag(context: Context, tag: str) -> None:
+    """Refused where the defaults of a tag are those of others, or would be given to watches of others."""
+    watches = WatchList(context.archive)
+    defaults = watches.tag_defaults().get(tag)
+    owners = {one.watch.owner for one in watches.entries(tag)} if defaults is None else {defaults.owner}
+    if not all(may_change(context, owner) for owner in owners):
+        raise Refused(f"the tag '{tag}' belongs to others; choose a tag of your own, or ask an owner")
+
+
 def spec_of(context: Context, asked: WatchOptions) -> tuple[WatchSpec, list[str]]:
     """What was said, and the names of fields that were said to be empty."""
     filters, conditions = filters_of(asked), _conditions(asked)
@@ -209,7 +237,7 @@ class NoParameters(Parameters):
 class WatchTag:
     """A tag, how many watches have it, and the defaults that it gives them; null or empty where it gives none.
 
-    Watches without a tag stand under the empty name.
+    Targets and steps are null for whoever may not change them. Watches without a tag stand under the empty name.
     """
 
     tag: str
@@ -224,7 +252,7 @@ class WatchTag:
     conditions: tuple[AlertCondition, ...]
     browser: bool | None
     requisites: bool | None
-    step: tuple[str, ...]
+    step: tuple[str, ...] | None
 
 
 @operation(
@@ -240,10 +268,10 @@ def watch_tags(context: Context, asked: NoParameters) -> Rows[WatchTag]:
 
 
 def _tag(context: Context, name: str, watches: int, spec: WatchSpec) -> WatchTag:
-    filters, targets = tuple(WatchFilter(*one) for one in spec.filters), spec.notify if context.may(OWN) else None
+    filters, own = tuple(WatchFilter(*one) for one in spec.filters), may_change(context, spec.owner)
     return WatchTag(
-        name, watches, spec.every, spec.cron, spec.jitter, filters, targets, len(spec.notify),
-        ",".join(map(str, spec.when)), spec.conditions, spec.browser, spec.requisites, spec.steps,
+        name, watches, spec.every, spec.cron, spec.jitter, filters, spec.notify if own else None, len(spec.notify),
+        ",".join(map(str, spec.when)), spec.conditions, spec.browser, spec.requisites, spec.steps if own else None,
     )  # fmt: skip
 
 
@@ -263,11 +291,12 @@ class ForgottenTag:
 
 @operation(
     "watch_forget_tag", right=WRITE, verb="watch forget-tag", route=("DELETE", "/watches/tags"),
-    audited="watch tag forgotten", creates=False, errors=(404,), examples=("letopis watch forget-tag news",),
+    audited="watch tag forgotten", creates=False, errors=(403, 404), examples=("letopis watch forget-tag news",),
     sentence=lambda row: f"the tag '{row.tag}' gives no defaults any more",
 )  # fmt: skip
 def watch_forget_tag(context: Context, asked: ForgetTag) -> Value[ForgottenTag]:
-    """Drop the defaults of a tag; its watches stay and fall back to the settings."""
+    """Drop the defaults of a tag; its watches stay and fall back to the settings. For who gave them, and for owners."""
+    refuse_other_tag(context, asked.tag)
     watches = WatchList(context.archive)
     watches.forget_tag(asked.tag)
     return Value(ForgottenTag(asked.tag, watches.tag_counts().get(asked.tag, 0)))

@@ -7,18 +7,28 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
-from letopis.archive import OWN, READ, WRITE
+from letopis.archive import READ, WRITE
 from letopis.archive.watches import UndeliveredAlerts, watch_key, watches_of
-from letopis.errors import NotFound, Refused, UsageError
+from letopis.errors import NotFound, UsageError
 from letopis.lazy import lazy
-from letopis.model import from_millis, written_duration
+from letopis.model import from_millis, rfc3339, written_duration
 from letopis.monitor.watch import SPEC_FIELDS, AlertCondition, WatchSpec, parse_filters
 from letopis.monitor.watch_list import WatchEntry, WatchList
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import CLI_ONLY, NOT_CLI, Parameters, parameter
-from letopis.operations.watch_options import LONGEST_TAG, WatchFilter, WatchOptions, filters_of, spec_of
+from letopis.operations.watch_options import (
+    LONGEST_TAG,
+    WatchFilter,
+    WatchOptions,
+    filters_of,
+    may_change,
+    refuse_other,
+    refuse_other_tag,
+    refuse_others,
+    spec_of,
+)
 from letopis.urls import parse_user_url
 
 if TYPE_CHECKING:
@@ -34,7 +44,8 @@ _URLS = "Addresses of watched pages, each for all watches of the page, or number
 @dataclass(frozen=True, slots=True)
 class WatchDetails:
     """One watch. `notify` and `headers` are null for whoever may not change it, since they may hold passwords;
-    `targets` counts the former. `name` tells several watches of a page apart, `owner` is who made it.
+    `targets` counts the former. So is `notify` where the tag of somebody else gives it. `name` tells several watches
+    of a page apart, `owner` is who made it.
 
     `due` is null while it is paused; until `snoozed` its notifications wait. `source` is the sitemap that named the
     page, else empty. `undelivered` counts notifications that were not taken and are tried again, or were given up,
@@ -74,24 +85,6 @@ class WatchDetails:
     summary: str
 
 
-def may_change(context: Context, owner: str) -> bool:
-    """Whether whoever asks may change a watch: who made it, and the owners of the archive."""
-    return context.may(OWN) or bool(owner and owner == context.user)
-
-
-def refuse_others(context: Context, entries: Sequence[WatchEntry]) -> Sequence[WatchEntry]:
-    """The watches themselves; Refused when one of them belongs to somebody else."""
-    for entry in entries:
-        _refuse_other(context, entry)
-    return entries
-
-
-def _refuse_other(context: Context, entry: WatchEntry) -> None:
-    if not may_change(context, entry.watch.owner):
-        whose = f"to '{entry.watch.owner}'" if entry.watch.owner else "to the owners"
-        raise Refused(f"the watch {entry.id} of {entry.watch.url} belongs {whose}; make one of your own under a name")
-
-
 def _own(context: Context, urls: Sequence[str]) -> list[str]:
     """Numbers of the watches that are meant, all of which may be changed."""
     return [str(entry.id) for entry in refuse_others(context, WatchList(context.archive).known_entries(urls))]
@@ -112,11 +105,13 @@ _ALL_DELIVERED = UndeliveredAlerts(0, 0, "")
 def _details(context: Context, entry: WatchEntry, undelivered: Mapping[str, UndeliveredAlerts]) -> WatchDetails:
     watch = entry.watch
     lost, own = undelivered.get(watch_key(watch.url, watch.name), _ALL_DELIVERED), may_change(context, watch.owner)
+    # A target may be a password, and that of a tag is its owner's, whoever takes the tag.
+    targets_shown = own and (watch.notify == entry.spec.notify or may_change(context, watch.tag_owner))
     now = context.moment()
     return WatchDetails(
         watch.url, watch.kind, watch.every, watch.cron, watch.jitter, watch.tag, watch.source,
         filters=tuple(WatchFilter(*one) for one in watch.filters),
-        notify=watch.notify if own else None,
+        notify=watch.notify if targets_shown else None,
         targets=len(watch.notify),
         when=",".join(map(str, watch.when)),
         conditions=watch.conditions,
@@ -220,6 +215,8 @@ def watch_add(context: Context, asked: AddWatches) -> Rows[AddedWatch]:
 
     What is not given at all is taken from the tag, then from the settings.
     With a tag and no address nothing is watched: the tag gets these defaults.
+    Only who gave them first and the owners of the archive change them, and
+    only watches of whoever gave them send the headers or take the steps.
     """
     return add_watches(context, asked)
 
@@ -233,10 +230,12 @@ def add_watches(context: Context, asked: AddWatches, *, keep: bool = False) -> R
         return _added(context, _add_others(context, urls, spec, asked.tag or ""), {})
     watches = WatchList(context.archive)
     known = [watches.by_id(number) for number in watches.numbers((*urls, *sitemaps), asked.name)]
+    if asked.tag and not urls and not sitemaps:
+        refuse_other_tag(context, asked.tag)
     made = watches.add(
         urls, spec, asked.tag, sitemaps, name=asked.name,
         forgotten=(*SPEC_FIELDS, "kind") if asked.replace else cleared, keep=keep,
-        charge=lambda count: context.charge("watches", count), allow=lambda entry: _refuse_other(context, entry),
+        charge=lambda count: context.charge("watches", count), allow=lambda entry: refuse_other(context, entry),
     )  # fmt: skip
     remark = "" if made else f"these are now defaults of watches with the tag '{asked.tag}'"
     return _added(context, made, {entry.id: entry for entry in known}, remark)
@@ -282,7 +281,7 @@ class EditWatch(WatchOptions):
 def watch_edit(context: Context, asked: EditWatch) -> Value[WatchDetails]:
     """Change one watch: only the options that are given change, an empty value resets an option."""
     watches = WatchList(context.archive)
-    _refuse_other(context, watches.by_id(asked.id))
+    refuse_other(context, watches.by_id(asked.id))
     spec, cleared = spec_of(context, asked)
     forgotten = [name for name in SPEC_FIELDS if name != "snooze"] if asked.replace else cleared
     return _value(context, watches.edit(asked.id, spec, asked.tag, asked.name, forgotten))
@@ -316,7 +315,7 @@ def watch_clone(context: Context, asked: OneWatch) -> Value[WatchDetails]:
     """Copy a watch of a page under another name; the copy belongs to whoever makes it."""
     watches = WatchList(context.archive)
     original = watches.by_id(asked.id)
-    _refuse_other(context, original)
+    refuse_other(context, original)
     made = watches.clone(
         asked.id, context.user, context.origin, charge=lambda count: context.charge("watches", count)
     )  # fmt: skip
@@ -335,7 +334,7 @@ class SnoozeWatches(Parameters):
 @operation(
     "watch_snooze", right=WRITE, verb="watch snooze", route=("POST", "/watches/snooze"), listed="watches",
     single="url", audited="watch snoozed", creates=False, errors=(403, 404),
-    sentence=lambda row: f"{row.url} notifies again from {row.snoozed}" if row.snoozed else f"{row.url} notifies",
+    sentence=lambda row: f"{row.url} notifies again{f' from {rfc3339(row.snoozed)}' if row.snoozed else ''}",
     examples=("letopis watch snooze https://example.org/ --for 8h",),
 )  # fmt: skip
 def watch_snooze(context: Context, asked: SnoozeWatches) -> Rows[WatchDetails]:
@@ -363,7 +362,7 @@ class WatchPreview:
 
 @operation(
     "watch_preview", right=READ, verb="watch preview", route=("POST", "/watches/preview"), errors=(404,),
-    sentence=lambda row: row.text, creates=False,
+    sentence=lambda row: row.text or f"the filters select nothing of version {row.version}", creates=False,
     examples=("letopis watch preview https://example.org/ --css main",),
 )  # fmt: skip
 def watch_preview(context: Context, asked: PreviewQuery) -> Value[WatchPreview]:

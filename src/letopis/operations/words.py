@@ -148,6 +148,12 @@ class SearchQuery(Parameters):
         """Whether nothing is asked."""
         return self.rebuild and not (self.query or self.sites or self.languages or self.project)
 
+    @property
+    def sites_in_query(self) -> list[str]:
+        """The hosts that the words themselves name."""
+        limits = () if self.only_rebuilds else self.question(frozenset()).limits
+        return [limit.value for limit in limits if limit.field == "site" and not limit.negated]
+
     def question(self, resources: frozenset[int] | None = None) -> WordQuery:
         """The same in the words of the index; `resources` are the pages of the project."""
         return parse_word_query(
@@ -200,7 +206,7 @@ def search(context: Context, asked: SearchQuery) -> Rows[SearchRow]:
     Plain words are found in all their forms, "words in quotes" as they stand. Further: prefix*, -not, OR, site:HOST,
     lang:CODE, type:MEDIA/TYPE, and title:word or h1:"a phrase" for a kind of block.
     """
-    _require_sites(context, asked.sites)
+    _require_sites(context, (*asked.sites, *asked.sites_in_query))
     pages = _project_pages(context.archive, asked.project)
     if not asked.fresh:
         with word_index(context.archive).as_it_is():
@@ -283,6 +289,7 @@ class NearWordsQuery(Parameters):
     languages: tuple[str, ...] = _languages_parameter()
     at: datetime | None = parameter(_AT, default=None, ends_day=True)
     limit: int = parameter("Maximum number of words.", default=50, at_least=1, at_most=MAX_NEAR)
+    pages: int | None = parameter("Read so many pages that fit best; default: all.", default=None, at_least=1)
 
     def __post_init__(self) -> None:
         """A place that cannot be read is refused at once."""
@@ -305,7 +312,9 @@ def near(context: Context, asked: NearWordsQuery) -> Rows[NearbyWord]:
     """
     _require_sites(context, asked.sites)
     index = current_words(context)
-    rows = nearby_words(index, asked.word, asked.distance, asked.place(), asked.limit, context.steps_of("pages"))
+    rows = nearby_words(
+        index, asked.word, asked.distance, asked.place(), asked.limit, context.steps_of("pages"), asked.pages
+    )
     return Rows(rows, {"word": asked.word, "distance": asked.distance})
 
 

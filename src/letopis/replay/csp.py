@@ -53,6 +53,14 @@ def site_policy(origin: ReplayOrigin) -> str:
     )
 
 
+def connection_policy(origin: ReplayOrigin) -> str:
+    """The Connection-Allowlist beside it, for what no Content-Security-Policy governs: WebRTC, `preconnect`, names.
+
+    Redirects are judged by the other policy; here they could only be refused altogether. Not every browser knows it.
+    """
+    return f'("{origin.sites}");redirects=allow'
+
+
 def allowed_origin(archive: Archive, scope: Scope) -> str:
     """The origin of whoever asks where its pages may read archived content, by the setting; empty otherwise."""
     allowed = archive.settings.serve.cors

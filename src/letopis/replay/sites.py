@@ -19,7 +19,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Scope
 
 from letopis.archive import Archive
-from letopis.archive.captures import ArchivedResponse, TimelineCapture, load_capture, timeline_of
+from letopis.archive.captures import ArchivedResponse, TimelineCapture, load_as_sent, load_capture, timeline_of
 from letopis.bounded import run_bounded
 from letopis.errors import TooCostly, UnknownUrl
 from letopis.exchange.request_keys import HttpRequest, request_url
@@ -28,9 +28,9 @@ from letopis.model import from_millis, to_millis
 from letopis.model.times import timestamp
 from letopis.replay.addresses import http_date, path_after
 from letopis.replay.captures import MAX_REWRITTEN, ReplayRequest, body_response, captures_near, is_page
-from letopis.replay.csp import header_value, site_policy
+from letopis.replay.csp import connection_policy, header_value, site_policy
 from letopis.replay.origin import ReplayOrigin, ReplaySite
-from letopis.replay.redirects import RedirectCircle, ends_in_circle, shown_capture
+from letopis.replay.redirects import RedirectCircle, ShownCapture, ends_in_circle, shown_capture
 from letopis.tuples import NamedTuple
 from letopis.urls import surt
 
@@ -126,6 +126,7 @@ def common_fields(asked: SiteRequest) -> dict[str, str]:
         "origin-agent-cluster": "?1",
         "x-dns-prefetch-control": "off",
         "timing-allow-origin": "*",
+        "connection-allowlist": connection_policy(asked.origin),
         "vary": "origin, sec-fetch-dest",
     }
     sender = asked.fields.header(b"origin") or ""
@@ -164,7 +165,7 @@ def _found(archive: Archive, asked: SiteRequest) -> SiteAnswer:
         moment = _member(archive, asked, url) or captures_near(archive, url, asked.site.time).closest(asked.site.time)
         shown = shown_capture(archive, moment)
         if shown.target is None:
-            return SiteAnswer(shown.moment, shown.stored)
+            return SiteAnswer(shown.moment, _as_sent(archive, asked, shown))
         if surt(shown.target.url) == surt(moment.url):
             answer = timeline_of(archive, moment.url).closest_answer(asked.site.time)
             if answer is not None:
@@ -178,6 +179,17 @@ def _found(archive: Archive, asked: SiteRequest) -> SiteAnswer:
     raise UnknownUrl(f"{asked.url} leads nowhere")
 
 
+def _as_sent(archive: Archive, asked: SiteRequest, shown: ShownCapture) -> ArchivedResponse:
+    """What the server sent for a page that a browser captured whole: its scripts run again, on what they ran on then.
+
+    On what they had made of it they would make everything twice.
+    """
+    moment = shown.moment
+    if not asked.shows_page or archive.attached(SetTimes).of(moment.url, moment.time) is None:
+        return shown.stored
+    return load_as_sent(archive, moment, shown.stored)
+
+
 _MOST_SETS = 64
 
 
@@ -186,10 +198,10 @@ class SetTimes:
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self._known: dict[tuple[str, int], dict[str, int]] = {}
+        self._known: dict[tuple[str, int], dict[str, int] | None] = {}
 
-    def of(self, page: str, time: int) -> dict[str, int]:
-        """The members of the look that captured a page at a time; none where it was captured alone."""
+    def of(self, page: str, time: int) -> dict[str, int] | None:
+        """The members of the look that captured a page at a time; None where it was captured alone."""
         key = (page, time)
         if key not in self._known:
             if len(self._known) >= _MOST_SETS:
@@ -197,10 +209,10 @@ class SetTimes:
             self._known[key] = self._read(page, time)
         return self._known[key]
 
-    def _read(self, page: str, time: int) -> dict[str, int]:
+    def _read(self, page: str, time: int) -> dict[str, int] | None:
         found = self._archive.sets.nearest(page, from_millis(time))
         if found is None or to_millis(found.time) // 1000 != time // 1000:
-            return {}
+            return None
         return {surt(member.url): to_millis(member.time) for member in self._archive.sets.members(found)}
 
 
@@ -210,7 +222,8 @@ def _member(archive: Archive, asked: SiteRequest, url: str) -> TimelineCapture |
     if page is None or asked.shows_page:
         return None
     shown = timeline_of(archive, page).closest(asked.site.time)
-    time = archive.attached(SetTimes).of(shown.url, shown.time).get(surt(url)) if shown is not None else None
+    members = archive.attached(SetTimes).of(shown.url, shown.time) if shown is not None else None
+    time = members.get(surt(url)) if members else None
     return timeline_of(archive, url).closest(time) if time is not None else None
 
 

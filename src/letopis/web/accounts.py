@@ -66,7 +66,7 @@ USER_COLUMNS = (
     TableColumn("email", translatable("Email"), hidden=True),
     TableColumn("two_factor", translatable("Two-factor"), "custom"),
     TableColumn("last_sign_in", translatable("Last sign-in"), "custom"),
-    TableColumn("created", translatable("Since"), "custom"),
+    TableColumn("created", translatable("Created"), "custom"),
     TableColumn("change", translatable("Actions"), "actions"),
 )
 TOKEN_COLUMNS = (
@@ -75,7 +75,7 @@ TOKEN_COLUMNS = (
     TableColumn("user", translatable("User")),
     TableColumn("last_used", translatable("Last used"), "custom"),
     TableColumn("expires", translatable("Expires"), "custom"),
-    TableColumn("created", translatable("Since"), "custom"),
+    TableColumn("created", translatable("Created"), "custom"),
     TableColumn("revoke", translatable("Actions"), "actions"),
 )
 AUDIT_LOG_COLUMNS = (
@@ -191,7 +191,7 @@ ALL_PROJECTS_COLUMNS = (
     TableColumn("pages", translatable("Pages"), "number"),
     TableColumn("sites", translatable("Sites and folders"), "custom"),
     TableColumn("owner", translatable("Owner")),
-    TableColumn("created", translatable("Since"), "ago"),
+    TableColumn("created", translatable("Created"), "ago"),
     TableColumn("open", translatable("Actions"), "actions"),
 )
 PROJECT_COLUMNS = (

@@ -57,7 +57,8 @@ class AlertLine(NamedTuple):
     @property
     def words(self) -> str:
         """The message in the reader's language, without the address, which stands beside it."""
-        return alert_words(self.alert.message.removeprefix(self.alert.url).strip())
+        said = self.alert.message.removeprefix(self.alert.url).strip()
+        return alert_words(said.removeprefix(f"({self.alert.name})").strip())
 
     @property
     def results(self) -> list[tuple[str, str]]:

@@ -41,6 +41,12 @@ _SENTENCES = [
             r"has changed: (?P<came>\d+) lines? added, (?P<gone>\d+) removed(?P<rest>.*)",
             translatable("has changed: lines added {came}, removed {gone}{rest}"),
         ),
+        (r"has changed: other bytes, the same lines of text", translatable("has changed: other bytes, the same text")),
+        (r"has changed: (?P<why>.*)", translatable("has changed: {why}")),
+        (
+            r"shows nothing that the filters of the watch select; change them",
+            translatable("shows nothing that the filters of the watch select; change the filters"),
+        ),
         (r"has not changed since (?P<time>.*)", translatable("has not changed since {time}")),
     )
 ]
@@ -149,7 +155,7 @@ REWORDED = {
     "{name} must be between {least} and {most}": translatable("{name} must be between {least} and {most}."),
     "{name} is set in the {place}; change it there": translatable("{name} is set in the {place}; change it there."),
     "{url} is a private address; the owner can allow them with fetch.private": translatable(
-        "{url} is on a private network. Owners can allow private networks in Settings: fetch.private."
+        "{url} is on a private network. It can only be allowed where the service runs, with the setting fetch.private."
     ),
     "no page of {site} is in the archive; crawl it first": translatable(
         "No page of {site} is in the archive; crawl it first."

@@ -54,6 +54,7 @@ from letopis.web.run_steps import (
     run_results,
     run_title,
     step_words,
+    takes_sent_file,
 )
 from letopis.web.tables import TableColumn, first_download, make_table, table_download
 
@@ -75,6 +76,8 @@ _ACTIONS = {
     "cancelled": ("resume", "refresh", "delete"),
 }
 """What can be done to a run in each state."""
+_WITHOUT_FILE = {"done": ("refresh",), "failed": ("resume", "refresh"), "cancelled": ("refresh",)}
+"""What cannot work for an import in each: the file that was sent with it is gone, or belongs to that run alone."""
 RUN_COLUMNS = (
     TableColumn("name", translatable("Run"), "custom"),
     TableColumn("state", translatable("State"), "custom"),
@@ -113,7 +116,9 @@ class JobLine(NamedTuple):
 def _line(context: Context, job: Job) -> JobLine:
     took = round((job.finished - job.started).total_seconds(), 1) if job.started and job.finished else None
     may = context.may(WRITE) and requester_of(context).may_change(job.owner)
-    actions = tuple(one for one in _ACTIONS[job.state] if may or (one == "refresh" and context.may(WRITE)))
+    useless = _WITHOUT_FILE.get(job.state, ()) if takes_sent_file(job.name) else ()
+    can = [one for one in _ACTIONS[job.state] if may or (one == "refresh" and context.may(WRITE))]
+    actions = tuple(one for one in can if one not in useless)
     return JobLine(
         job, f"{job.id} {job.name}".strip(), job.state, job.package, job.priority, job.owner, job.submitted, took,
         job.message, actions,

@@ -30,7 +30,6 @@ from letopis.api.sessions import (
     HALF_LIFETIME,
     SESSION_COOKIE,
     SESSION_LIFETIME,
-    LoginThrottle,
     Sessions,
     cookie_of,
     login_keys,
@@ -40,6 +39,7 @@ from letopis.archive import Archive
 from letopis.archive.accounts import (
     HASHINGS,
     Accounts,
+    LoginThrottle,
     SecondFactors,
     User,
     accounts_of,

@@ -54,8 +54,10 @@ def step_words(job: Job) -> str:
     name, _, figures = job.step.partition(": ")
     number, _, step = name.rpartition(" ")
     step = translate(_STEP_NAMES.get(step, step))
-    called = f"{number} {step}" if number not in ("", "1/1") else step
-    said = _figures(figures, job)
+    alone, said = number in ("", "1/1"), _figures(figures, job)
+    if alone and _CRAWLED.fullmatch(figures):
+        return said
+    called = step if alone else f"{number} {step}"
     return f"{called}: {said}" if said else called
 
 
@@ -115,6 +117,12 @@ def called_run(name: str) -> str:
 
 
 _NUMBERED = translatable("Run {number}")
+
+
+def takes_sent_file(name: str) -> bool:
+    """Whether a run of this name takes in a file that was sent with it."""
+    found = _OWN_NAME.fullmatch(name)
+    return found is not None and found[1] == "import"
 
 
 def failure_words(job: Job) -> str:
@@ -349,6 +357,12 @@ _PAGES_OF_STEPS = {
     "savedcheck": MoreLink("/saved", translatable("Saved searches")),
 }
 
+_PAGES_OF_LISTS = {
+    "watches": MoreLink("/watches", translatable("Watches")),
+    "queued": MoreLink("/crawl", translatable("Continuous crawl")),
+}
+"""Where what came of the addresses of a list is shown."""
+
 
 def _more(tag: str, given: Mapping[str, str]) -> MoreLink | None:
     """Where the pages show more of what a step is about."""
@@ -361,7 +375,8 @@ def _more(tag: str, given: Mapping[str, str]) -> MoreLink | None:
         return MoreLink(f"/search?q={quote(given['query'])}", translatable("Search for {what}"), given["query"])
     if given.get("url"):
         return MoreLink(f"/url/{url_in_path(given['url'])}", translatable("History of {what}"), given["url"])
-    return _PAGES_OF_STEPS.get(tag)
+    planned = next((name for name in _PAGES_OF_LISTS if int(given.get(name) or 0)), "")
+    return _PAGES_OF_LISTS.get(planned) or _PAGES_OF_STEPS.get(tag)
 
 
 def _table(request: Request, step: _Element, key: str) -> TableView | None:

@@ -12,6 +12,7 @@ from fastapi.responses import RedirectResponse
 from starlette.datastructures import QueryParams
 
 from letopis.api.door import context_of
+from letopis.archive.activity import recent_versions
 from letopis.errors import BadUrl, NotFound, UsageError, shell_words
 from letopis.index.search_ranking import SearchRow
 from letopis.index.search_results import SearchFacet
@@ -41,7 +42,8 @@ router = APIRouter(route_class=PageRoute)
 
 SIZE = 20
 _FACETS = 8
-_NEAR = 10
+_NEAR, _NEAR_PAGES = 10, 40
+"""Words to narrow a question by, out of so many pages: those of all take as long as there are pages with the word."""
 _AT_ONCE = 200
 """Versions that are taken into the index while somebody waits for an answer."""
 _PATIENCE = 0.5
@@ -147,9 +149,15 @@ HIT_COLUMNS = tuple(
 
 
 def _file(request: Request, context: Context, form: SearchForm) -> Response:
-    """The hits as a file, all that a search gives; the page of them for a format that is not known."""
-    found = search(context, bind(SearchQuery, {**form.values(), "limit": MAX_HITS}, context.moment()))
-    table = make_table(request, HIT_COLUMNS, list(found))
+    """The hits as a file, all that searches give; the page of them for a format that is not known."""
+    found: list[SearchRow] = []
+    while len(found) <= MAX_OFFSET:
+        asked = {**form.values(), "limit": MAX_HITS, "offset": len(found)}
+        rows = list(search(context, bind(SearchQuery, asked, context.moment())))
+        found += rows
+        if len(rows) < MAX_HITS:
+            break
+    table = make_table(request, HIT_COLUMNS, found)
     return table_download(table, "search") or RedirectResponse(form.link(), 303)
 
 
@@ -157,6 +165,7 @@ def _shown(request: Request, form: SearchForm, status: int = 200, **values: Any)
     now = context_of(request).moment()
     bar = time_bar(request, chosen_moment(request, now, "" if form.since else form.at), (), now)
     shown = {"hits": None, "facets": {}, "near": [], "stood": None, "suggestion": "", "problem": "", **values}
+    shown["stored"] = bool(recent_versions(context_of(request).archive, 1))
     return render_page(request, "search.html", status, ask=form, bar=bar, formats=FORMATS, unknown=_address(form.q),
                        **{"behind": 0, **shown})  # fmt: skip
 
@@ -210,7 +219,9 @@ def _near(context: Context, query: SearchQuery) -> list[NearbyWord]:
     """Words that stand near a single word, to narrow the question by."""
     if not query.query.isalpha() or query.start is not None:
         return []
-    place = NearWordsQuery(word=query.query, sites=query.sites, languages=query.languages, at=query.at, limit=_NEAR)
+    place = NearWordsQuery(
+        word=query.query, sites=query.sites, languages=query.languages, at=query.at, limit=_NEAR, pages=_NEAR_PAGES
+    )
     try:
         return list(near(context, place))
     except (NotFound, UsageError):
@@ -220,7 +231,8 @@ def _near(context: Context, query: SearchQuery) -> list[NearbyWord]:
 def _phrase(context: Context, query: SearchQuery) -> PhraseHistory | None:
     """When the words, taken as a phrase, first and last stood anywhere."""
     phrase = query.query.strip('"')
-    if not all(letter.isalnum() or letter in " -'’" for letter in phrase):
+    is_phrase = not any(word in ("OR", "AND") or word.startswith("-") for word in phrase.split())
+    if not (is_phrase and all(letter.isalnum() or letter in " -'’" for letter in phrase)):
         return None
     try:
         return when(context, PhraseQuery(phrase=phrase, sites=query.sites)).value

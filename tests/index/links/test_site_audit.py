@@ -90,6 +90,20 @@ def test_what_search_engines_are_asked_to_leave_out_is_named_with_its_reason(tmp
     assert found.about["indexable"] == 1
 
 
+def test_a_page_that_no_longer_answers_is_an_error_and_not_open_to_search_engines(tmp_path: Path) -> None:
+    gone, silent = f"{SITE}/gone", f"{SITE}/silent"
+    with Archive(tmp_path / "archive") as archive:
+        archive.put(f"{SITE}/", page(f"{SITE}/", "Home", "<a href=/gone>a</a><a href=/silent>b</a>"))
+        for url, status in ((gone, 404), (silent, 0)):
+            archive.put(url, page(url, "Gone"))
+            response = Response(url, url, status, (), b"", archive.clock())
+            archive.record([Observation(response, Outcome.UNAVAILABLE, dated=True)])
+        found = site_audit(Context(archive, rights=READ), SiteAuditQuery(site="example.org"))
+        rows = {row.url: row for row in found}
+    assert [rows[url].issues for url in (gone, silent)] == [("error",), ("error",)]
+    assert (found.about["indexable"], rows[silent].words) == (1, 0)
+
+
 def test_pages_are_compared_with_each_other(audited: dict[str, AuditedPage]) -> None:
     assert audited["/twin1"].issues == ("title-duplicate", "description-duplicate")
     assert audited["/twin2"].issues == ("title-duplicate", "description-duplicate", "canonical-elsewhere")

@@ -224,6 +224,9 @@ def test_words_near_a_word_are_the_same_everywhere(archive: Archive, context: Co
     assert [one.get("word") for one in step] == [row["word"] for row in rows]
     found = near(context, NearWordsQuery(word="ships", distance=2, sites=("a.example", "b.example")))
     assert [row._asdict() for row in found] == rows
+    of_one_page = verb(archive.folder, "near", "ships", "--distance", "2", "--pages", "1")[1]
+    assert http(archive, "/api/v1/near", {"word": "ships", "distance": 2, "pages": 1}).json()["near"] == of_one_page
+    assert of_one_page
 
 
 def test_the_history_of_a_phrase_is_the_same_everywhere(archive: Archive, context: Context) -> None:

@@ -60,6 +60,15 @@ def test_words_near_katedra_equal_a_slow_scan(chronicle: Chronicle, at: datetime
     assert found == slow
 
 
+def test_words_near_a_word_come_from_the_pages_that_fit_best_where_only_so_many_are_read(small: Archive) -> None:
+    for name, text in (("best", "harbour lights, harbour"), ("other", f"a harbour wall {'and other words ' * 40}")):
+        small.put(f"http://{name}.example/", f"<title>{name}</title><p>{text}</p>".encode(), DATES[0], "text/html")
+    found = {most: {row.word for row in nearby_words(WordIndex(small), "harbour", most_pages=most)} for most in (1, 2)}
+    assert "light" in found[1]
+    assert "wall" not in found[1]
+    assert {"light", "wall"} <= found[2]
+
+
 def running_text(host: str, url: str, at: datetime) -> list[list[str]]:
     """The words of each piece of a page as it was last captured, separated as its markup does."""
     captures = [WORLD.answer(host, url.removeprefix(f"http://{host}"), (), date) for date in DATES if date <= at]
@@ -88,6 +97,8 @@ def test_a_phrase_is_followed_through_time(small: Archive) -> None:
     ):
         small.put(url, page(text), DATES[0] + number * day)
     index = WordIndex(small)
+    with pytest.raises(NotFound, match="has the word 'nowhere' in just this form; a search finds all forms"):
+        phrase_history(index, "nowhere")
     stood = phrase_history(index, "terms of service")
     assert (stood.first, stood.first_url) == (DATES[0] + day, first)
     assert (stood.last, stood.last_url, stood.gone) == (DATES[0] + 2 * day, second, None)

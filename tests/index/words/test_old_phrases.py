@@ -23,7 +23,7 @@ from letopis.model import Page
 
 START, DAY = DATES[0], timedelta(days=1)
 URLS = [f"http://{host}.example/{name}" for host in "ab" for name in ("one", "two", "three")]
-WORDS = ("red", "green", "blue", "redder", "p", "été", "月", "日")
+WORDS = ("red", "red", "green", "green", "blue", "redder", "p", "été", "mouse", "mice", "月", "日")
 ASKED = {
     '"red green"': lambda page: together(page, ("red", "green")),
     '"p red"': lambda page: together(page, ("p", "red")),
@@ -36,6 +36,11 @@ ASKED = {
     "link:green": lambda page: together(page, ("green",), "link"),
     '"redder"': lambda page: together(page, ("redder",)),
     "h1:redd*": lambda page: together(page, ("redder",), "h1"),
+    "red*": lambda page: together(page, ("red",)) or together(page, ("redder",)),
+    '"mouse"': lambda page: together(page, ("mouse",)),
+    "mou*": lambda page: together(page, ("mouse",)),
+    "green -mou*": lambda page: together(page, ("green",)) and not together(page, ("mouse",)),
+    'h1:"mice"': lambda page: together(page, ("mice",), "h1"),
 }
 
 

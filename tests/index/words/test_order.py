@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from word_chronicle import DATES
 
 from letopis import Archive
 from letopis.errors import UsageError
-from letopis.index.page_text import text_runs
+from letopis.index.page_text import NearTexts, text_runs
 from letopis.index.query_language import parse_word_query
 from letopis.index.search_ranking import PageWeights
 from letopis.index.search_results import search as best_pages
@@ -70,3 +72,12 @@ def test_a_page_that_is_gone_says_since_when(small: Archive) -> None:
     assert rows == {"http://a.example/here": None, url: first}
     past = search(Context(small), SearchQuery(query="library", at=DATES[0] + timedelta(days=1)))
     assert [row.gone for row in past] == [None, None]
+
+
+@given(st.lists(st.frozensets(st.sampled_from("abcdefghijkl"), max_size=12), max_size=12))
+def test_the_first_text_nearly_the_same_is_found_as_by_comparing_all(texts: list[frozenset[str]]) -> None:
+    known = NearTexts()
+    for at, runs in enumerate(texts):
+        near = (place for place in range(at) if len(runs & texts[place]) >= 0.9 * len(runs | texts[place]) > 0)
+        assert known.first_near(runs) == next(near, None)
+        known.add(runs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -51,6 +51,41 @@ def test_or_joins_its_neighbours() -> None:
     ]
 
 
+def test_alternatives_of_one_filter_may_be_joined_and_nothing_else_with_a_filter() -> None:
+    assert parse_word_query("x site:a.example OR site:b.example") == parse_word_query("x site:a.example site:b.example")
+    assert parse_word_query("-one OR -two").clauses[0].negated
+
+
+@pytest.mark.parametrize("text", ["a OR -b", "-a OR b", "a OR site:b", "site:a OR b", "site:a OR lang:cs"])
+def test_what_or_cannot_join_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="OR cannot join"):
+        parse_word_query(text)
+
+
+def test_and_between_words_is_what_a_blank_is() -> None:
+    assert parse_word_query("one AND two") == parse_word_query("one two")
+    assert parse_word_query('one "AND" and').clauses[1:] == (
+        QueryClause((QueryTerm(("and",), exact=True),)),
+        QueryClause((QueryTerm(("and",)),)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("site: example.org", "nothing stands behind 'site:'"),
+        ("x -lang:", "nothing stands behind 'lang:'"),
+        ("title: word", "nothing stands behind 'title:'"),
+        ("l*brary", "has a star in a word"),
+        ("*brary", "begins with a star"),
+        ("lang:english x", "is not a language code"),
+    ],
+)
+def test_what_only_looks_like_the_language_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        parse_word_query(text)
+
+
 def test_what_falls_apart_into_words_is_a_phrase() -> None:
     assert parse_word_query("e-mail").clauses[0].alternatives[0] == QueryTerm(("e", "mail"), exact=True)
     assert parse_word_query("中文").clauses[0].alternatives[0] == QueryTerm(("中", "文"), exact=True)
@@ -68,6 +103,8 @@ def test_an_unknown_kind_and_a_moment_with_a_span_are_refused() -> None:
         parse_word_query("x", blocks=("chapter",))
     with pytest.raises(UsageError, match="give 'at'"):
         parse_word_query("x", at=NOW, since=NOW)
+    with pytest.raises(UsageError, match="ends before it begins"):
+        parse_word_query("x", since=NOW, until=NOW - timedelta(days=1))
     with pytest.raises(UsageError, match="fewer"):
         parse_word_query(" ".join(f"w{number}" for number in range(100)))
 

@@ -14,8 +14,8 @@ from letopis.archive import Archive
 from letopis.errors import UsageError
 from letopis.index.query_language import parse_word_query
 from letopis.index.search_results import search
-from letopis.index.vocabulary import accent_pattern, edit_distance, folded
-from letopis.index.word_index import WordIndex
+from letopis.index.vocabulary import accent_pattern, completions, corrected_query, corrections, edit_distance, folded
+from letopis.index.word_index import WordIndex, derive_base_forms
 from letopis.operations import Context
 from letopis.operations.word_forms import CompletionQuery, complete
 from letopis.operations.words import SearchQuery
@@ -79,6 +79,14 @@ def test_a_typo_is_answered_with_the_word_that_the_archive_has(archive: Archive)
     assert rows.remark == "nothing found; did you mean: katedra -skola"
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("zlutoucki", "žluťoučký"), ("dabelke", "ďábelské"), ("zlutuocky", "žluťoučký")]
+)
+def test_a_typo_of_those_who_type_without_accents_is_answered_too(archive: Archive, typed: str, meant: str) -> None:
+    rows = search_operation(Context(archive), SearchQuery(query=typed))
+    assert rows.about["suggestion"] == meant
+
+
 def test_nothing_is_suggested_where_it_would_find_nothing(archive: Archive) -> None:
     asked = SearchQuery(query="katdera zlutoucky")
     assert search_operation(Context(archive), asked).about["suggestion"] == ""
@@ -124,3 +132,27 @@ def _slow_distance(first: str, second: str) -> int:
     if len(first) > 1 and len(second) > 1 and first[0] == second[1] and first[1] == second[0]:
         found = min(found, _slow_distance(first[2:], second[2:]) + 1)
     return found
+
+
+def test_words_that_older_versions_alone_have_are_completed_and_corrected_as_they_stood(small: Archive) -> None:
+    url = "http://a.example/"
+    for day, text in enumerate(("Setkání před katedrou.", "Katedra mlčí.", "Nic nového.")):
+        body = f'<html lang="cs"><title>x</title><p>{text} Univerzita zve všechny studenty na přednášky.</p></html>'
+        small.put(url, body.encode(), datetime(2024, 1, 1 + day, tzinfo=UTC), "text/html; charset=utf-8")
+    snapshot = small.attached(WordIndex).snapshot()
+    assert [(found.word, found.versions) for found in completions(snapshot, "kated", 5)] == [
+        ("katedra", 1),
+        ("katedrou", 1),
+    ]
+    assert [found.word for found in corrections(snapshot, "katderou")] == ["katedrou"]
+    assert corrected_query(snapshot, "katdera katedrou katedry") == "katedra katedrou katedra"
+
+
+def test_words_get_base_forms_that_stood_in_older_versions_alone(small: Archive) -> None:
+    for day, text in enumerate(("blorga", "blorgou", "jiné")):
+        body = f'<html lang="cs"><title>x</title><p>{text} Univerzita zve všechny studenty na přednášky.</p></html>'
+        small.put("http://a.example/", body.encode(), datetime(2024, 1, 1 + day, tzinfo=UTC), "text/html")
+    index = small.attached(WordIndex)
+    assert ("blorgou", "blorga") in derive_base_forms(index, "ou", "a")
+    # A base form that never stood is none of its words.
+    assert all(base != "katedra" for _, base in derive_base_forms(index, "ou", "a"))

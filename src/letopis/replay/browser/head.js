@@ -142,7 +142,7 @@
     construct(realm, "Worker", workerOf);
     construct(realm, "SharedWorker", workerOf);
     wrap(realm, "importScripts", (urls) => urls.map(lead));
-    for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "RTCDataChannel", "WebTransport"]) delete realm[name];
+    for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "RTCDataChannel", "WebTransport", "cookieStore"]) delete realm[name];
   }
 
   // A worker of a blob has no answer of ours that this file could stand in: it is put before what the blob says.
@@ -198,13 +198,18 @@
       wrap(realm.CSSStyleSheet.prototype, name, ([text, ...rest]) => [inStyle(text), ...rest]);
     for (const owner of [realm.Element.prototype, realm.ShadowRoot.prototype])
       for (const name of ["innerHTML", "outerHTML"]) property(owner, name, { set: inMarkup, after: reach });
+    for (const owner of [realm.Element.prototype, realm.ShadowRoot.prototype])
+      for (const name of ["setHTML", "setHTMLUnsafe"]) wrap(owner, name, ([text, ...rest]) => [inMarkup(text), ...rest], reach);
     wrap(realm.Element.prototype, "insertAdjacentHTML", ([where, text]) => [where, inMarkup(text)], reach);
     wrap(realm.Range.prototype, "createContextualFragment", ([text]) => [inMarkup(text)]);
     for (const name of ["write", "writeln"]) wrap(realm.Document.prototype, name, (texts) => texts.map(inMarkup), reach);
     for (const name of ["appendChild", "insertBefore", "replaceChild"]) wrap(realm.Node.prototype, name, null, reach);
     for (const name of ["append", "prepend", "before", "after", "replaceWith", "replaceChildren", "insertAdjacentElement"])
       wrap(realm.Element.prototype, name, null, reach);
-    wrap(realm.Range.prototype, "insertNode", null, reach);
+    for (const name of ["insertNode", "surroundContents"]) wrap(realm.Range.prototype, name, null, reach);
+    wrap(realm.Document.prototype, "execCommand", null, reach);
+    for (const name of ["contentDocument", "contentWindow"])
+      property(realm.HTMLObjectElement.prototype, name, { get: (value) => (reach(), value) });
     construct(realm, "Audio", (given) => given.map(lead));
     observe(realm, reach);
   }

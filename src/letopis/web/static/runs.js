@@ -52,8 +52,8 @@ if (places.size) {
       }
       place.querySelector("[data-run-step]").textContent = run.step;
       const bar = place.querySelector("progress");
-      if (run.progress === null) bar.removeAttribute("value");
-      else bar.value = run.progress;
+      if (run.progress === null) bar?.removeAttribute("value");
+      else if (bar) bar.value = run.progress;
       if (run.looks) {
         showLooks(run.looks, run.called);
         showOutcomes(run.outcomes, run.called);
@@ -78,7 +78,7 @@ function send(file, line) {
       return;
     }
     const request = new XMLHttpRequest();
-    request.open("POST", `${drop.dataset.drop}?name=${encodeURIComponent(file.name)}`);
+    request.open("POST", `${drop.dataset.drop}?name=${encodeURIComponent(file.name)}&${drop.elements.list.value}`);
     request.setRequestHeader("x-csrf-token", drop.elements.csrf.value);
     request.upload.addEventListener("progress", (event) => (bar.value = event.loaded));
     request.addEventListener("loadend", () => {
