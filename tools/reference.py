@@ -99,9 +99,9 @@ def exit_statuses() -> dict[int, str]:
             if error.exit_status != 1 and error.exit_status != error.__mro__[1].exit_status:  # type: ignore[attr-defined]
                 trees.setdefault(error.exit_status, []).append(told)
     fixed = {
-        0: "It was done; an answer may be empty. Also where whoever read the output has seen enough.",
-        1: "Anything else that went wrong: the disk is full, a port is taken, something is busy.",
-        130: "Stopped by Ctrl-C; the same command goes on from there.",
+        0: "Success; an answer may be empty. Also if the reader of the output closed it early.",
+        1: "Any other error: the disk is full, a port is taken, something is busy.",
+        130: "Stopped by Ctrl-C; the same command continues from there.",
     }
     return dict(sorted((fixed | {status: " ".join(told) for status, told in trees.items()}).items()))
 

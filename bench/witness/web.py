@@ -329,7 +329,7 @@ def serving(web: WitnessWeb) -> Iterator[WitnessWeb]:
 
 
 def write_lines(file: Path, lines: Sequence[NamedTuple]) -> None:
-    """One JSON object a line."""
+    """One JSON object per line."""
     file.write_text("".join(json.dumps(line._asdict()) + "\n" for line in lines))
 
 

@@ -1,9 +1,8 @@
-"""The one tree of errors.
+"""The tree of errors.
 
-Each class carries the exit status of the command line and the status of HTTP,
-and its text is one sentence that says what to do. Whatever reaches a user is one of these.
-Where the way out is a command, it is kept as a `Remedy`: whoever wrote a program is told the call, whoever typed a
-command or sent a request the verb.
+Each class has the exit status of the command line and the status of HTTP, and its text is one sentence that says what
+to do. Every error that reaches a user is one of these. If a command can solve the problem, it is stored as a
+`Remedy`: Python programs are told the call, and users of the command line and HTTP the verb.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ class Remedy(NamedTuple):
     tail: str = ""
 
     def words(self, *, typed: bool) -> str:
-        """In the words of the command line, or of Python."""
+        """In the terms of the command line, or of Python."""
         named = f"'letopis {self.verb}'" if typed else self.call
         return f"{self.lead} {named}{self.tail}"
 
@@ -30,7 +29,7 @@ VERIFY = Remedy("verify", "letopis.Archive.verify()", "run")
 
 
 def check_remedy(url: str) -> Remedy:
-    """Look at a page first."""
+    """Check a page first."""
     return Remedy(f"check {url}", f"letopis.Monitor(archive).get({url!r}).check()")
 
 
@@ -40,18 +39,18 @@ def crawl_remedy(site: str) -> Remedy:
 
 
 def pull_remedy(clone: object) -> Remedy:
-    """Bring a clone up to date."""
+    """Update a clone."""
     return Remedy(f"pull {clone}", "letopis.exchange.replica.pull()", "bring it up to date with")
 
 
 def fill_remedy(clone: object) -> Remedy:
-    """Fetch what a clone has left out."""
+    """Fetch what a clone lacks."""
     options = "letopis.exchange.replica.PullOptions(fill=True)"
     return Remedy(f"pull {clone} --fill", f"letopis.exchange.replica.pull() with {options}", "fetch all with")
 
 
 class LetopisError(Exception):
-    """Anything that went wrong and that a person should read about."""
+    """Any error that is reported to the user."""
 
     exit_status = 1
     http_status = 500
@@ -66,7 +65,7 @@ class LetopisError(Exception):
         return str(self.args[0])
 
     def __str__(self) -> str:
-        """The sentence for whoever called from Python."""
+        """The sentence for callers from Python."""
         return self._sentence(typed=False)
 
     def _sentence(self, *, typed: bool) -> str:
@@ -74,19 +73,19 @@ class LetopisError(Exception):
 
 
 def shell_words(error: BaseException) -> str:
-    """The sentence for whoever typed a command or sent a request."""
+    """The sentence for users of the command line and HTTP."""
     return error._sentence(typed=True) if isinstance(error, LetopisError) else str(error)
 
 
 class UsageError(LetopisError):
-    """The request itself makes no sense: a bad parameter, time or address."""
+    """The request is invalid: a bad parameter, time or address."""
 
     exit_status = 2
     http_status = 400
 
 
 class SettingError(UsageError):
-    """A setting is unknown or its value does not fit."""
+    """A setting is unknown or its value is invalid."""
 
 
 class BadUrl(UsageError):
@@ -101,11 +100,11 @@ class NotFound(LetopisError):
 
 
 class UnknownUrl(NotFound):
-    """The URL was never checked nor stored."""
+    """The URL was never checked or stored."""
 
 
 class UnknownVersion(NotFound):
-    """The URL is known, the version asked for is not."""
+    """The URL is known, but the requested version is not."""
 
 
 class Unavailable(LetopisError):
@@ -116,18 +115,18 @@ class Unavailable(LetopisError):
 
 
 class RemoteChanged(Unavailable):
-    """A file on a server became another one while parts of it were read."""
+    """A file on a server changed while parts of it were being read."""
 
 
 class DocumentTooLarge(LetopisError):
-    """The document is over the size limit and was not forced."""
+    """The document is over the size limit and `force` was not set."""
 
     exit_status = 5
     http_status = 413
 
 
 class TooCostly(LetopisError):
-    """A document or an expression needs more time or memory than it may; `final` when a second try would end alike."""
+    """A document or an expression needs more time or memory than allowed; `final` if another attempt would fail too."""
 
     exit_status = 5
     http_status = 413
@@ -138,7 +137,7 @@ class TooCostly(LetopisError):
 
 
 class Damaged(LetopisError):
-    """Stored bytes are not what was written."""
+    """Stored bytes differ from what was written."""
 
     exit_status = 6
 
@@ -148,14 +147,14 @@ class NewerFormat(Damaged):
 
 
 class Refused(LetopisError):
-    """We do not ask: robots.txt forbids it, or the address is not allowed."""
+    """No request is sent: robots.txt forbids it, or the address is not allowed."""
 
     exit_status = 7
     http_status = 403
 
 
 class PageChanged(LetopisError):
-    """A page has changed since the last look, and whoever asked wants to fail then."""
+    """A page has changed since the last check, and the caller asked for a failure in that case."""
 
     exit_status = 8
     http_status = 409
@@ -166,13 +165,13 @@ class CodecRefused(LetopisError):
 
 
 class Busy(LetopisError):
-    """Somebody else writes to this archive now."""
+    """Another process is writing to this archive."""
 
     http_status = 503
 
 
 class QuotaUsedUp(LetopisError):
-    """A user has asked for all that one may ask for in a day; `seconds` until the next one begins."""
+    """A user has used up a daily quota; `seconds` until the next day begins."""
 
     http_status = 429
 
@@ -188,6 +187,6 @@ class MissingExtra(LetopisError):
 
 
 class NotReady(LetopisError):
-    """The machine cannot do it now: disk full, folder read-only, port taken."""
+    """The machine cannot do it at the moment: disk full, folder read-only, port taken."""
 
     http_status = 503

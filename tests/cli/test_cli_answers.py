@@ -59,9 +59,9 @@ def test_an_unknown_verb_is_answered_with_the_nearest_by_letters_or_by_meaning(
 
 
 def test_verify_and_compact_say_what_they_did(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "all is well: 3 versions of 1 document" in told(capsys, "--archive", folder, "verify")[1]
-    assert "3 contents written anew" in told(capsys, "--archive", folder, "compact")[0]
-    assert "nothing to give back" in told(capsys, "--archive", folder, "compact")[0]
+    assert "no problems found: 3 versions of 1 document" in told(capsys, "--archive", folder, "verify")[1]
+    assert "3 contents rewritten" in told(capsys, "--archive", folder, "compact")[0]
+    assert "nothing to free" in told(capsys, "--archive", folder, "compact")[0]
 
 
 def test_verify_tells_programs_what_it_checked(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,7 +88,7 @@ def test_a_file_that_was_written_is_named_with_its_size(
 def test_zrec_verify_says_what_it_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "in").write_text("Package: a\n\nPackage: b\n\n")
     told(capsys, "zrec", "pack", str(tmp_path / "in"), str(tmp_path / "out.zrec"))
-    assert told(capsys, "zrec", "verify", str(tmp_path / "out.zrec")) == ("", "all is well: 2 chunks\n")
+    assert told(capsys, "zrec", "verify", str(tmp_path / "out.zrec")) == ("", "no problems found: 2 chunks\n")
 
 
 def test_what_stood_once_is_told_of_one_version(folder: str, capsys: pytest.CaptureFixture[str]) -> None:

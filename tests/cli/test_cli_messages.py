@@ -171,7 +171,7 @@ def test_a_compaction_counts_as_many_documents_as_there_are(
     scripted_site.set("/gone", b"<p>it is not here any more", status=404)
     assert main(["--archive", str(folder), "check", scripted_site.url("/gone")]) == 4
     assert main(["--archive", str(folder), "compact"]) == 0
-    assert "1 document, 2 contents written anew" in capsys.readouterr().out
+    assert "1 document, 2 contents rewritten" in capsys.readouterr().out
 
 
 def test_a_terminal_is_spared_what_is_no_text(folder: Path) -> None:

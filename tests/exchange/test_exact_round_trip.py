@@ -14,7 +14,7 @@ from foreign_warc import DAY, answer, answer_block, record, request, revisit, sh
 from judged_records import NOT_EQUAL, SAMPLES, brought_back, exported, judged, sample_files
 
 from letopis.archive import Archive, NewCapture
-from letopis.catalog.salvage import straighten
+from letopis.catalog.straightening import straighten
 from letopis.config import DatabaseSettings, Settings
 from letopis.errors import Damaged
 from letopis.exchange.imports import import_sources

@@ -192,7 +192,7 @@ def test_a_source_that_is_no_archive_is_an_error_and_the_others_stay(
     assert main(["--archive", str(tmp_path / "command"), "--json", "import", *files]) == 2
     said = capsys.readouterr()
     assert json.loads(said.out) == json_value(answer.value)
-    assert [line for line in said.err.splitlines() if "nothing was taken" in line] == [
+    assert [line for line in said.err.splitlines() if "nothing was imported" in line] == [
         f"letopis: {sentence}" for sentence in sentences
     ]
     assert main(["--archive", str(tmp_path / "command"), "-q", "import", files[1]]) == 0, "all of it is there already"

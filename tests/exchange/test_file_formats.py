@@ -386,7 +386,9 @@ def test_a_file_is_imported_through_http_by_an_owner_alone(
         assert archive.get("https://example.org/").body
         assert sent("/api/v1/import", listed).status == 422
         told = sent("/api/v1/import?name=junk.warc", b"junk").json()["detail"]
-        assert told.startswith("nothing was taken from junk.warc; "), "where the server keeps it is nobody's business"
+        assert told.startswith("nothing was imported from junk.warc; "), (
+            "where the server keeps it is nobody's business"
+        )
         assert sent("/api/v1/import?watches=true", listed).json()["watches"] == 3
         assert sent("/api/v1/import", (CORPUS / "cdxj" / "eleven.cdx").read_bytes()).status == 422
         named = sent("/api/v1/import?file=/etc/passwd&name=../../x.har", har)

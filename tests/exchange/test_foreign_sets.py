@@ -157,11 +157,11 @@ def test_the_pages_of_a_har_are_looks(tmp_path: Path, title: str, page: str) -> 
 
 
 WRONG = {
-    "no JSON": (made("pageinfo", 9, b"{"), "a list of the resources of a page that cannot be read"),
-    "deep JSON": (made("pageinfo", 9, b"[" * 100_000), "a list of the resources of a page that cannot be read"),
-    "no object": (made("pageinfo", 9, b'{"urls": [1]}'), "a list of the resources of a page that cannot be read"),
+    "no JSON": (made("pageinfo", 9, b"{"), "an unreadable list of the resources of a page"),
+    "deep JSON": (made("pageinfo", 9, b"[" * 100_000), "an unreadable list of the resources of a page"),
+    "no object": (made("pageinfo", 9, b'{"urls": [1]}'), "an unreadable list of the resources of a page"),
     "a page that is not here": (info("p9", {STYLE: 200, "http://b.test/": 200}, url="http://b.test/"), "capture"),
-    "no picture": (made("view", 6, b"<script>"), "a picture of a page that is none"),
+    "no picture": (made("view", 6, b"<script>"), "a page picture that is not an image"),
     "an id that is used twice": (info("p1", LISTED, 8, ts=at(4)), "an id of a page that is used twice"),
     "times and values of no kind": (info("p1", {PAGE: [], STYLE: None, "data:x": 1, "": 0}, 8, ts=[1]), "twice"),
 }

@@ -131,7 +131,7 @@ def test_arc_files_are_read_past_odd_records(tmp_path: Path) -> None:
         ]  # fmt: skip
         assert archive.get("http://a.test/3").body == b"<p>arc</p>"
         assert dict(report.refused) == {
-            "no web address (http or https)": 1, WRONG_LENGTH: 1, "no status that can be read": 1,
+            "no web address (http or https)": 1, WRONG_LENGTH: 1, "no readable status": 1,
         }  # fmt: skip
 
 
@@ -166,4 +166,4 @@ def test_an_import_that_takes_nothing_is_an_error(
 ) -> None:
     (tmp_path / "x.warc").write_bytes(data)
     assert main(["--archive", str(tmp_path / "a"), "import", str(tmp_path / "x.warc")]) != 0
-    assert "nothing was taken from" in capsys.readouterr().err
+    assert "nothing was imported from" in capsys.readouterr().err

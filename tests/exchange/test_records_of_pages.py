@@ -88,7 +88,7 @@ def test_records_without_a_web_address_are_told_by_every_door_and_go_out_again(
 ) -> None:
     stood = with_other_schemes(tmp_path / "in.warc.gz", 3)
     assert main(["--archive", str(tmp_path / "a"), "import", str(tmp_path / "in.warc.gz")]) == 0
-    assert "1 check, 0 already there, 3 without a web address kept beside them, 0 faults" in capsys.readouterr().out
+    assert "1 check, 0 already there, 3 without a web address kept with them, 0 faults" in capsys.readouterr().out
     with Archive(tmp_path / "a") as archive:
         out = io.BytesIO()
         export_warc(archive, out, ExportSelection())
@@ -104,4 +104,4 @@ def test_what_is_too_much_beside_one_capture_is_counted(tmp_path: Path) -> None:
     with_other_schemes(tmp_path / "in.warc.gz", 70)
     with Archive(tmp_path / "a") as archive:
         report = import_sources(archive, [tmp_path / "in.warc.gz"])
-        assert (report.beside, dict(report.refused)) == (64, {"more than 64 records beside one capture": 6})
+        assert (report.beside, dict(report.refused)) == (64, {"more than 64 records with one capture": 6})

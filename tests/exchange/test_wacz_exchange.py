@@ -191,9 +191,9 @@ WARC = "archive/data-00000.warc.gz"
 @pytest.mark.parametrize(
     ("name", "change", "reason"),
     [
-        (WARC, lambda data: data[:-200] + b"\0" * 200, "its digest is another one"),
-        (WARC, lambda data: None, "listed in datapackage.json and not there"),
-        ("datapackage.json", lambda data: data + b" ", "is not the one that its digest was made of"),
+        (WARC, lambda data: data[:-200] + b"\0" * 200, "its digest differs"),
+        (WARC, lambda data: None, "listed in datapackage.json but missing"),
+        ("datapackage.json", lambda data: data + b" ", "datapackage.json does not match its digest"),
         ("datapackage.json", lambda data: None, "no datapackage.json"),
         ("datapackage.json", lambda data: data.replace(b"archive/data", b"archive/date"), "is not listed"),
     ],
@@ -261,7 +261,7 @@ def test_packages_inside_one_another_end_somewhere(every_kind: Archive, tmp_path
             package.write(tmp_path / f"{depth - 1}.wacz", "inner.wacz")
     with Archive(tmp_path / "second") as second:
         report = import_sources(second, [str(tmp_path / "7.wacz")])
-        assert report.refused["no sound WACZ, or too many inside one another"] == 1
+        assert report.refused["not a valid WACZ file, or nested too deeply"] == 1
         assert report.empty == [str(tmp_path / "7.wacz")]
 
 

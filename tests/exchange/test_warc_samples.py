@@ -22,13 +22,13 @@ from letopis.zstandard import zstd
 SAMPLES = Path(os.environ.get("LETOPIS_CORPUS", Path(__file__).parents[3] / "shared" / "corpus")) / "warc"
 BAD = {
     "invalid_example_1.wacz": "there is no WARC file in it",
-    "bad.arc": "no status that can be read",
+    "bad.arc": "no readable status",
     "example-digest.warc": "a request without its answer",
     "example-space-in-target-uri.warc.gz": "no web address (http or https)",
 }
 TOOL_RECORDS = "no web address (http or https)"
 """ARC files hold answers of name servers, wget and wpull keep their logs as records without an address of the web."""
-NO_BODY = "a revisit whose capture is not here; it is kept, and recorded when that comes"
+NO_BODY = "a revisit whose capture is missing; it is kept, and recorded when the capture is imported"
 NOTHING_IN_THEM = frozenset({
     "CC-MAIN-2024-22.warc.paths.gz", "block-sized-records.warc", "block-sized-records.warc.gz",
     "block-sized-records.warc.lz4", "c1_warcinfo.warc", "clipped.warc.gz", "gzip_extra_sl.warc.gz",
@@ -46,10 +46,10 @@ TOLD_BESIDE_CAPTURES = {
     "HTTP204.warc": "its length is wrong; it was read up to the next record",
     "badexample.arc.gz": "its length is wrong; it was read up to the next record",
     "broken.warc": "its length is wrong; it was read up to the next record",
-    "clueweb-quirk.warc.gz": "a body labelled gzip is not; stored as it came",
-    "example-warcinfo-metadata.warc": "a body labelled gzip is not; stored as it came",
+    "clueweb-quirk.warc.gz": "a body labelled gzip is not; stored unchanged",
+    "example-warcinfo-metadata.warc": "a body labelled gzip is not; stored unchanged",
     "example.har": "its body is not in the file; save the file with contents",
-    "http-return-codes.warc.gz": "no status that can be read",
+    "http-return-codes.warc.gz": "no readable status",
     "http2.github.io.har": "its body is not in the file; save the file with contents",
     "redirect.warc": "its length is wrong; it was read up to the next record",
 }

@@ -277,7 +277,7 @@ def test_packing_tells_of_names_out_of_order_and_of_several_records_of_one_name(
     assert main(["zrec", "pack", str(tmp_path / "in"), str(tmp_path / "out.zrec")]) == 0
     told = capsys.readouterr().err
     assert "not sorted: 'a' stands behind 'b'" in told
-    assert "names that stand for several records: 1, 'b' for 2" in told
+    assert "names shared by several records: 1, 'b' for 2" in told
 
 
 def test_a_key_signs_the_release_and_the_size_of_the_dictionary_is_a_choice(

@@ -77,7 +77,7 @@ def test_permissions_decide_who_sees_and_who_asks(queue: JobQueue) -> None:
     assert [job.id for job in queue.listed(OLGA)] == [open_one.id, hidden.id]
     with pytest.raises(NotFound):
         queue.show(hidden.id, BERT)
-    with pytest.raises(Refused, match="may not ask with permission='4'"):
+    with pytest.raises(Refused, match="may not submit with permission='4'"):
         queue.submit(parse(b'<query permission="4">say</query>'), ANNA)
 
 

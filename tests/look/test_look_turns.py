@@ -51,7 +51,7 @@ def test_a_redirect_to_a_host_that_must_wait_is_not_followed(
     crawl_of_other = crawled(monitor.archive, target, 300.0)
     check = monitor.check_multi([url], now=True)[0]
     assert check.outcome is Outcome.UNAVAILABLE
-    assert f"the redirect leads to {target}, whose host is left alone for now" in check.error
+    assert f"the redirect leads to {target}, whose host gets no requests for now" in check.error
     assert other_site.log == []
     crawl_of_other.close()
 

@@ -525,7 +525,7 @@ async def test_headers_of_a_watch_go_with_its_requests(world: World, scripted_si
 
 def test_watches_of_one_page_look_at_it_in_one_way(world: World) -> None:
     world.book.add(["http://example.org/"], SPEC)
-    with pytest.raises(UsageError, match="must agree on browser and headers"):
+    with pytest.raises(UsageError, match="must use the same browser and headers"):
         world.book.add(["http://example.org/"], replace(SPEC, headers=(("A", "b"),)), name="other")
     assert len(world.book.entries()) == 1
 

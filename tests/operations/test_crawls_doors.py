@@ -170,7 +170,7 @@ def test_limits_and_rules_travel_with_the_plan_by_every_door(
         ({"seeds": [SEED, "example.net"], "max_hosts": 1}, "max_hosts is 1"),
         ({"seeds": [SEED], "limit": 0}, "at least 1"),
         ({"seeds": [SEED], "rules": "<urltransform>"}, "not well-formed"),
-        ({"seeds": [SEED], "rules": "<rules/>"}, "say nothing"),
+        ({"seeds": [SEED], "rules": "<rules/>"}, "are empty"),
     ],
 )
 def test_limits_and_rules_that_cannot_hold_leave_nothing_behind(

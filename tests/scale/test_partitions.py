@@ -88,7 +88,7 @@ def test_init_makes_the_partitions_that_the_settings_name(
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("LETOPIS_DATABASE_PARTITIONS", "4")
     assert main(["init", "--archive", str(tmp_path / "machine")]) == 0
-    assert "capture partitioned anew" in capsys.readouterr().out
+    assert "capture repartitioned" in capsys.readouterr().out
     with Archive.open(settings) as archive:
         assert partitions(archive) == 4
     monkeypatch.setenv("LETOPIS_DATABASE_PARTITIONS", "0")

@@ -133,7 +133,7 @@ def test_a_content_that_does_not_fit_its_digest_is_found(opened):
 
     store = opened()
     store.append([VersionItem(b"k", 1, b"", b"x" * 20, b"another body")])
-    assert "does not fit its digest" in next(store.verify()).problem
+    assert "does not match its digest" in next(store.verify()).problem
 
 
 def test_a_reader_does_not_call_a_growing_log_damaged(opened, tmp_path):

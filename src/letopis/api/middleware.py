@@ -96,7 +96,7 @@ class KnownHosts:
         if scope["type"] != "http" or scope["path"] == "/healthz" or self._is_ours(scope):
             await self._app(scope, receive, send)
             return
-        detail = "this service is not known by that name; its owner can add it to serve.hosts"
+        detail = "this host name is not accepted; the owner can add it to serve.hosts"
         await problem_response(421, "Misdirected", detail)(scope, receive, send)
 
     def _is_ours(self, scope: Scope) -> bool:

@@ -17,14 +17,14 @@ def _parameter(name: str, text: str, *, required: bool = False, **schema: Any) -
 
 _SHARED = [
     _parameter("url", "Address; `prefix*` and `*.domain` are understood", required=True),
-    _parameter("matchType", "What else is meant", type="string", enum=["exact", "prefix", "host", "domain"]),
+    _parameter("matchType", "Which URLs match", type="string", enum=["exact", "prefix", "host", "domain"]),
     _parameter("from", "From this time on, 1 to 14 digits", type="string", pattern="^[0-9]{1,14}$"),
     _parameter("to", "Up to this time, 1 to 14 digits", type="string", pattern="^[0-9]{1,14}$"),
-    _parameter("offset", "Rows to leave out first", type="integer", minimum=0),
-    _parameter("page", "Part of a long answer, from 0", type="integer", minimum=0),
-    _parameter("pageSize", "Blocks of 1000 URLs a page", type="integer", minimum=1, maximum=1000),
-    _parameter("showNumPages", "Say only how many pages there are", type="boolean"),
-    _parameter("closest", "Order by nearness to this time", type="string", pattern="^[0-9]{1,14}$"),
+    _parameter("offset", "Rows to skip", type="integer", minimum=0),
+    _parameter("page", "Page of a long answer, from 0", type="integer", minimum=0),
+    _parameter("pageSize", "Blocks of 1000 URLs per page", type="integer", minimum=1, maximum=1000),
+    _parameter("showNumPages", "Return only the number of pages", type="boolean"),
+    _parameter("closest", "Order by distance from this time", type="string", pattern="^[0-9]{1,14}$"),
     _parameter("sort", "`closest` needs `closest=`", type="string", enum=["closest", "reverse"]),
 ]
 
@@ -33,10 +33,10 @@ WAYBACK_PARAMETERS = [
     _parameter("fl", "Fields, with commas"),
     _parameter("filter", "`[!]field:regex`, matches the whole field", type="array", items={"type": "string"}),
     _parameter("collapse", "`field` or `field:N`", type="array", items={"type": "string"}),
-    _parameter("limit", "Most rows; a negative number means the last ones", type="integer"),
+    _parameter("limit", "Maximum number of rows; a negative number returns the last ones", type="integer"),
     _parameter("output", "`json` for an array of arrays", type="string", enum=["json", "text"]),
-    _parameter("showResumeKey", "Say where to go on", type="boolean"),
-    _parameter("resumeKey", "Go on from here"),
+    _parameter("showResumeKey", "Return a key to continue with", type="boolean"),
+    _parameter("resumeKey", "Continue after this key"),
 ]
 
 PYWB_PARAMETERS = [
@@ -44,7 +44,7 @@ PYWB_PARAMETERS = [
     _parameter("fields", "Fields, with commas"),
     _parameter("filter", "`[!][=|~]field:text`", type="array", items={"type": "string"}),
     _parameter("limit", "Most rows", type="integer", minimum=0),
-    _parameter("output", "`json` for one object a line", type="string", enum=["json", "text"]),
+    _parameter("output", "`json` for one object per line", type="string", enum=["json", "text"]),
 ]
 
 _URL = {"name": "url", "in": "path", "required": True, "schema": {"type": "string"},
@@ -65,7 +65,7 @@ def _get(summary: str, kind: str, statuses: dict[str, str], *parameters: dict[st
 
 def _list(summary: str, parameters: list[dict[str, Any]]) -> dict[str, Any]:
     answers = {"200": {"description": "Rows", "content": {"*/*": {"schema": {}}}},
-               "400": {"description": "A parameter makes no sense"}}  # fmt: skip
+               "400": {"description": "A parameter is invalid"}}  # fmt: skip
     return {"get": {"summary": summary, "tags": ["cdx"], "parameters": parameters, "responses": answers}}
 
 
@@ -78,15 +78,15 @@ _NAME = {"name": "name", "in": "path", "required": True, "schema": {"type": "str
 FURTHER_PATHS: dict[str, Any] = {
     "/cdx/search/cdx": _list("Captures, as the Internet Archive's CDX server lists them", WAYBACK_PARAMETERS),
     "/web/cdx": _list("Captures, as pywb's CDX server lists them", PYWB_PARAMETERS),
-    "/web/{url}": _get("TimeGate", "text/html", {"302": "The way to the closest capture", **_GONE}, _ACCEPT),
+    "/web/{url}": _get("TimeGate", "text/html", {"302": "Redirect to the closest capture", **_GONE}, _ACCEPT),
     "/web/{timestamp}/{url}": _get(
-        "A capture for browsing, links led to the same date", "*/*",
-        {"200": "The page", "302": "The way to the exact timestamp, or an archived redirect", **_GONE},
+        "A capture for browsing, with links rewritten to the same date", "*/*",
+        {"200": "The page", "302": "Redirect to the exact timestamp, or an archived redirect", **_GONE},
         _digits("timestamp"),
     ),
     "/web/{timestamp}id_/{url}": _get(
         "A capture, byte for byte as it was stored", "*/*",
-        {"200": "The bytes", "302": "The way to the exact timestamp, or an archived redirect", **_GONE},
+        {"200": "The bytes", "302": "Redirect to the exact timestamp, or an archived redirect", **_GONE},
         _digits("timestamp"),
     ),
     "/web/timemap/{form}/{url}": _get("TimeMap: all captures", "*/*", {"200": "The list", **_GONE}, _FORM),

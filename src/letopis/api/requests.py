@@ -75,17 +75,17 @@ def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 _DESCRIPTIONS = {
-    400: "The request makes no sense",
+    400: "The request is invalid",
     401: "Credentials are missing or wrong",
-    403: "Not allowed, or an address that is not asked",
-    404: "There is no such thing",
+    403: "Not allowed, or a private address",
+    404: "Not found",
     413: "Too large",
-    422: "The body or a parameter does not fit",
-    429: "Too many of yours wait, or the day's share is used up",
-    500: "Something is damaged here",
+    422: "The body or a parameter is invalid",
+    429: "Too many of your requests are waiting, or today's quota is used up",
+    500: "Stored data is damaged",
     501: "This installation lacks an optional part",
-    502: "The server asked did not answer",
-    503: "Too much at once",
+    502: "The requested server did not answer",
+    503: "Too many requests at once",
 }
 
 

@@ -97,7 +97,7 @@ class WorkerPool:
                 return
             self._quick_deaths = self._quick_deaths + 1 if time.monotonic() - began < _QUICK_SECONDS else 0
             if self._quick_deaths >= _QUICK_DEATHS:
-                raise NotReady("workers die as soon as they start; 'letopis serve' without --workers tells why")
+                raise NotReady("workers die as soon as they start; run 'letopis serve' without --workers to see why")
             process = await self._start()
 
     async def _start(self) -> asyncio.subprocess.Process:
@@ -111,7 +111,7 @@ class WorkerPool:
         assert process.stdout is not None
         process.stdin.write(self._agreement.to_line())
         if await process.stdout.readline() != WORKER_READY and not self._stopping.is_set():
-            raise NotReady("a worker could not start; 'letopis serve' without --workers tells why")
+            raise NotReady("a worker could not start; run 'letopis serve' without --workers to see why")
         return process
 
     async def _end(self) -> None:

@@ -1,4 +1,4 @@
-"""The one object that joins contents and catalogue."""
+"""The archive: contents and catalogue joined in one object."""
 
 from letopis.archive.archive import Archive, utc_now
 from letopis.archive.records import CheckDetails, Identity, NewCapture, RecordedCapture, digest_text, identify

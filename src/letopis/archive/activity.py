@@ -1,5 +1,5 @@
 """What happened to the pages of an archive: counts and lists by day, page and host, the newest versions, and the log
-of versions as clients follow it, each from where it stands.
+of versions as each client follows it from its own position.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def spread_tables(archive: Archive) -> list[str]:
 
 
 class LoggedChange(NamedTuple):
-    """A version as followers of the log see it; `id` rises in the order of recording."""
+    """A version as followers of the log see it; `id` increases in the order of recording."""
 
     id: int
     url: str

@@ -1,7 +1,6 @@
 """The archive: contents and catalogue joined, and the only commit point of both.
 
-An archive begins once: packs without their catalogue are an archive that lost
-it, never a new one.
+Packs without a catalogue are an archive that lost its catalogue, never a new one.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ else:
 
 
 class NoCatalogue(Damaged):
-    """Packs are there and their catalogue is not."""
+    """There are packs but no catalogue."""
 
 
 def refuse_packs(backend: Backend, begun: Callable[[], bool] = lambda: False) -> None:
@@ -75,7 +74,7 @@ def refuse_packs(backend: Backend, begun: Callable[[], bool] = lambda: False) ->
     if any(size > HEADER_BYTES for size in backend.list().values()) and not begun():
         raise NoCatalogue(
             f"{backend.where} holds packs but their catalogue is gone; put its file back",
-            REPAIR._replace(lead="or build it anew from the packs with"),
+            REPAIR._replace(lead="or rebuild it from the packs with"),
         )
 
 
@@ -96,10 +95,9 @@ def _machine_millis() -> int:
 
 
 class Archive:
-    """Opens or creates an archive; usable from several threads and processes at once.
+    """Opens or creates an archive; can be used by several threads and processes at once.
 
-    Readers never wait. Writers take turns, one transaction each; what a
-    method returned from is durable.
+    Readers never wait. Writers take turns, one transaction each. When a method has returned, its changes are durable.
     """
 
     def __init__(
@@ -148,7 +146,7 @@ class Archive:
         self._gate.catch_up(self._store)
 
     def _look_for_file(self, file: Path) -> None:
-        """Asked before a connection makes the file: what is refused leaves nothing behind."""
+        """Called before a connection creates the file, so that a refusal leaves nothing behind."""
         if not file.exists() and not self._rebuilding:
             # A file comes before its packs: it may have been made by another process since the first look.
             refuse_packs(self.backend, file.exists)
@@ -158,7 +156,7 @@ class Archive:
             refuse_packs(self.backend)
 
     def _alone(self) -> tuple[Backend, Callable[[Catalog], StoreGate]]:
-        """Packs in the archive's folder."""
+        """Packs in the folder of the archive."""
         backend: Callable[[], Backend] = partial(LocalBackend, self.folder / "packs")
         takes_in = self._takes_in()
         return backend(), lambda catalog: LocalGate(
@@ -166,7 +164,7 @@ class Archive:
         )
 
     def _shared(self) -> tuple[Backend, Callable[[Catalog], StoreGate]]:
-        """Packs in an object store, beside other machines."""
+        """Packs in an object store, shared with other machines."""
         bucket = buckets.Bucket(self.settings.store)
         cache = buckets.BlockCache(self.folder / "cache", self.settings.store.cache_bytes)
 
@@ -181,7 +179,7 @@ class Archive:
         return backend(object_backend.WriterCoordination(shared_gate.NoLease, lambda last: last + 1)), gate
 
     def _takes_in(self) -> bool:
-        """Whether what the packs tell is recorded: those of a clone hold more than it shows."""
+        """Whether facts in the packs are recorded: those of a clone contain more than the clone shows."""
         return not (self._following or self._rebuilding or self.is_clone)
 
     @classmethod
@@ -190,13 +188,13 @@ class Archive:
         return cls(settings=settings)
 
     def require_writable(self) -> None:
-        """`Refused` on a read-only medium, and for a clone, which takes in only what its origin publishes."""
+        """`Refused` on a read-only medium, and for a clone, which accepts only what its origin publishes."""
         self.refuse_read_only()
         if not self._following:
             refuse_clone(self.folder)
 
     def refuse_read_only(self) -> None:
-        """`Refused` on a read-only medium, where nothing would last."""
+        """`Refused` on a read-only medium, where changes would be lost."""
         if self.is_read_only:
             raise Refused(
                 f"{self.settings.archive.path} is on a read-only medium; copy it to a disk that can be written to"
@@ -204,7 +202,7 @@ class Archive:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the archive lies on a medium that cannot be written to."""
+        """Whether the archive is on a read-only medium."""
         return self._read_only_copy is not None
 
     @property
@@ -219,7 +217,7 @@ class Archive:
 
     @property
     def reads_locally(self) -> bool:
-        """Whether a point read is a matter of microseconds, so that short answers need no thread of their own."""
+        """Whether a point read takes only microseconds, so that short answers need no separate thread."""
         return self.catalog.database.dialect.name == "sqlite"
 
     def ping(self) -> None:
@@ -227,7 +225,7 @@ class Archive:
         self.catalog.database.one("SELECT 1")
 
     def attached(self, make: Callable[[Archive], T]) -> T:
-        """What `make` makes of this archive, made once: an index or a cache that all threads share."""
+        """The result of `make` for this archive, created once: an index or a cache that all threads share."""
         with self._attaching:
             if make not in self._attached:
                 self._attached[make] = make(self)
@@ -235,7 +233,7 @@ class Archive:
             return found
 
     def close(self) -> None:
-        """Gives back files and connections."""
+        """Closes files and connections."""
         while self.closers:
             self.closers.pop()()
         self._gate.close()
@@ -264,9 +262,8 @@ class Archive:
     ) -> list[RecordedCapture]:
         """Commits a batch of looks, all or nothing; durable when it returns.
 
-        `extend` writes rows that belong to the same moment (queues,
-        observers) inside the same transaction. Whole pages become capture
-        sets; the answers are those of the pages. `hosts`: see `commit`.
+        `extend` writes related rows (queues, observers) in the same transaction. Whole pages become capture sets; the
+        results are those of the pages. `hosts`: see `commit`.
         """
         return self.commit([capture_of(look) for look in looks], extend, hosts)
 
@@ -276,12 +273,11 @@ class Archive:
         extend: Callable[[Cursor, list[RecordedCapture]], None] | None = None,
         hosts: Collection[int] | None = None,
     ) -> list[RecordedCapture]:
-        """Commits arrivals that are already reduced to what is written down.
+        """Commits captures that are already reduced to what is stored.
 
-        Where `extend` changes rows of these hosts and of those of the
-        arrivals alone, `hosts` names them, and commits to other hosts go on
-        beside this one. Followers hear of a batch after it is durable, before
-        it is acknowledged.
+        If `extend` changes only rows of these hosts and of those of the captures, `hosts` names them, and commits to
+        other hosts run in parallel. Followers are notified of a batch after it is durable and before it is
+        acknowledged.
         """
         self.require_writable()
         record_same = self.settings.store.same == "record"
@@ -310,18 +306,18 @@ class Archive:
         return done
 
     def _hosts_of(self, arrivals: Sequence[NewCapture], more: Collection[int]) -> set[int]:
-        """The hosts that a commit locks; where one writer is alone, none."""
+        """The hosts that a commit locks; none if there is a single writer."""
         if not self.catalog.database.dialect.beside:
             return set()
         names = {host_of(arrival.url) for arrival in arrivals}
         return {*self.catalog.resources.ensure_hosts(None, names).values(), *more}
 
     def put(self, url: str, body: bytes, at: Moment | None = None, content_type: str = "text/html") -> PutResult:
-        """Stores one version by hand; a body equal to the newest version is told, not stored."""
+        """Stores one version by hand; a body equal to the newest version is reported and not stored."""
         return next(iter(self.put_many([Put(url, body, at, content_type)])))
 
     def put_many(self, puts: Iterable[Put]) -> Iterator[PutResult]:
-        """Stores versions in batches, one durable commit each; results come after their commit."""
+        """Stores versions in batches, with one durable commit each; results are returned after their commit."""
         pending = iter(puts)
         while batch := list(islice(pending, PUT_BATCH)):
             arrivals = [capture_of_put(put, parse_user_url(put.url), self.clock()) for put in batch]
@@ -333,11 +329,11 @@ class Archive:
         return self._gate.transaction()
 
     def waiting_to_write(self) -> AbstractContextManager[Callable[[], bool]]:
-        """A place among those who wait to write, for whoever must not stand still: asked, whether nobody else does."""
+        """A place among the waiting writers, for callers that must not block; it tells whether nobody writes now."""
         return self._gate.waiting()
 
     def hold_writer(self) -> AbstractContextManager[None]:
-        """Keeps other writers out over many commits, which makes each of them cheaper."""
+        """Keeps other writers out during many commits, which makes each of them cheaper."""
         self.require_writable()
         return self._gate.held()
 
@@ -350,28 +346,27 @@ class Archive:
         progress: Callable[[int], None] = lambda done: None,
         stop: Callable[[], bool] = lambda: False,
     ) -> CompactReport:
-        """Carries out retention, re-compresses, and gives space back; can be stopped at any time."""
+        """Applies retention, recompresses, and frees space; can be stopped at any time."""
         self.require_writable()
         run = compaction.Compaction(self.catalog, self._gate, self.settings.store, to_millis(self.clock()))
         return run.run(effort, progress, stop)
 
     def joint_upkeep_gate(self, fence: int | None = None) -> LeasedUpkeepGate:
-        """The right to upkeep that machines share: a new one, or the one that `fence` stands for."""
+        """The right to upkeep that machines share: a new one, or the one with this `fence`."""
         return self._gate.lent(fence)
 
     def verify(self, progress: Callable[[int], None] = lambda done: None) -> Iterator[IntegrityProblem]:
-        """Checks every byte and every reference; an archive without problems yields nothing."""
+        """Checks every byte and every reference; yields nothing for an archive without problems."""
         beyond = {} if self.is_clone else self._gate.beyond(self._store)
         return integrity.find_problems(self.catalog, self._store, beyond, progress)
 
     @classmethod
     def repair(cls, settings: Settings) -> RepairReport:
-        """Drops what is truly lost; a damaged or missing catalogue is filled from its readable rows and the packs.
+        """Drops only what is lost; rebuilds a damaged or missing catalogue from its readable rows and the packs.
 
-        Works on an archive whose catalogue no longer opens. The new one
-        takes its place when it is complete; the damaged file keeps its
-        bytes under another name. What a later release wrote is left alone.
-        What can be read in a damaged pack is written anew elsewhere.
+        Works on an archive whose catalogue cannot be opened. The new catalogue replaces the old one when it is
+        complete; the damaged file is kept under another name. Files written by a later release are not changed. What
+        can be read in a damaged pack is written to another pack.
         """
         report = cls._repair_catalog(settings)
         with cls.open(settings) as archive:
@@ -404,7 +399,7 @@ class Archive:
     # Reading
 
     def get(self, url: str, *, version: int | None = None, at: Moment | None = None) -> Version:
-        """The newest version, version `version`, or the one valid at a time; a day stands for its end."""
+        """The newest version, version `version`, or the one valid at a time; a day means its end."""
         address = parse_user_url(url)
         moment = None if at is None else as_moment(at, self.clock(), ends_day=True)
         try:
@@ -416,7 +411,7 @@ class Archive:
             raise Damaged(f"what the catalogue says of {url} makes no sense", REPAIR) from error
 
     def as_sent(self, version: Version) -> Version:
-        """A version as the server sent it: itself, but for one that a browser rendered."""
+        """A version as the server sent it; differs from the version only if a browser rendered it."""
         return self.answers.as_sent(version)
 
     def versions(self, url: str) -> list[Version]:
@@ -428,7 +423,7 @@ class Archive:
         return list(verdicts.judged(self, self.answers.history(parse_user_url(url))))
 
     def diff(self, url: str, t1: Moment, t2: Moment, format: str = "unified") -> str | bytes:
-        """The difference between the versions valid at two times; empty when there is none."""
+        """The difference between the versions valid at two times; empty if there is none."""
         return self.difference(self.get(url, at=t1), self.get(url, at=t2), format)
 
     def difference(self, old: Version, new: Version, format: str = "unified") -> str | bytes:
@@ -438,7 +433,7 @@ class Archive:
         )
 
     def stats(self) -> Stats:
-        """Totals, counted afresh."""
+        """Totals, counted at each call."""
         return Stats(
             **self.catalog.totals()._asdict(),
             pack_bytes=self._store.stats().pack_bytes,

@@ -1,6 +1,5 @@
-"""Who did what, and how often.
-
-The audit log of an archive, the day's use of whoever has a quota, and counts of use that name nobody.
+"""Who did what, and how often: the audit log of an archive, the daily use of accounts with a quota, and anonymous
+counts of use.
 """
 
 from __future__ import annotations
@@ -68,10 +67,11 @@ usage_of = of_archive(DailyUsage)
 
 
 class UseCounter:
-    """Counts of this process and last uses of tokens, written together once in a while and when the archive is closed.
+    """Counts of this process and last uses of tokens, written together from time to time and when the archive is
+    closed.
 
-    Made by `Archive.attached`, so that all threads share one. Counts say how often something was done on a day and
-    nothing about who did it; a crash loses what waits.
+    Created by `Archive.attached`, so that all threads share one. Counts say how often something was done on a day and
+    nothing about who did it; a crash loses those not yet written.
     """
 
     def __init__(self, archive: Archive) -> None:

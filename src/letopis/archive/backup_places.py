@@ -1,4 +1,6 @@
-"""Where a backup lies: a folder or a prefix of an object store, with packs, a catalogue and a small list of them."""
+"""Where a backup is stored: a folder or a prefix of an object store, with packs, a catalogue and a small list of
+them.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ _STEP = 8 << 20
 
 
 class BackupFolder:
-    """A folder, best on another disk; files appear there whole or not at all."""
+    """A folder, preferably on another disk; files appear there complete or not at all."""
 
     def __init__(self, folder: Path) -> None:
         self.where = str(folder)
@@ -76,7 +78,7 @@ class BackupFolder:
 
 
 class BackupPrefix:
-    """The same in a prefix of a bucket that nothing else uses."""
+    """A prefix of a bucket that nothing else uses."""
 
     def __init__(self, url: str, settings: Settings) -> None:
         self.where = url

@@ -1,12 +1,12 @@
-"""Backups: a place that holds an archive as it was at one moment, and grows by what is new.
+"""Backups: copies of an archive as of one moment, updated by copying only what is new.
 
 Order of writes: packs, which are copied once and never change; the catalogue under a new name; `backup.json`, which
-names both and is replaced in one step. What it does not name is removed afterwards. A backup that is broken off
-leaves the one before it whole.
+names both and is replaced in one step. Files that it does not name are removed afterwards. An interrupted backup
+leaves the previous one intact.
 
-`move_archive` copies an archive to another kind of place (files and SQLite, PostgreSQL and an object store): packs,
-then the catalogue table by table, then everything compared. Each step says what it has finished, so that a move that
-was killed goes on. The source is not changed.
+`move_archive` copies an archive to another kind of storage (files and SQLite, PostgreSQL and an object store): packs,
+then the catalogue table by table; then everything is compared. Each finished step is stored, so that a killed move
+can continue. The source is not changed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _FORMAT, _VERSION = "letopis-backup", 1
 
 @dataclass(frozen=True, slots=True)
 class BackupReport:
-    """What a backup holds, and what this run added to it."""
+    """What a backup contains, and what this run added."""
 
     serial: int
     time: str
@@ -70,7 +70,7 @@ class BackupReport:
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """What was put back."""
+    """What was restored."""
 
     time: str
     versions: int
@@ -79,7 +79,7 @@ class RestoreReport:
 
 @dataclass(frozen=True, slots=True)
 class BackupListing:
-    """What `backup.json` names: the catalogue with its digest, and the length of each pack."""
+    """The content of `backup.json`: the catalogue with its digest, and the length of each pack."""
 
     serial: int
     time: str
@@ -211,7 +211,7 @@ def restore(where: str | Path, settings: Settings, progress: BackupProgress = _u
         found = archive.stats()
         for problem in archive.verify(lambda done: progress(done, found.contents, "contents")):
             raise Damaged(
-                f"what was restored is not sound ({problem})", REPAIR._replace(tail=", which keeps what can be kept")
+                f"the restored archive is damaged ({problem})", REPAIR._replace(tail=", which keeps what can be kept")
             )
     unfinished.unlink()
     return RestoreReport(listing.time, found.versions, len(listing.packs))
@@ -301,7 +301,7 @@ def _check_copy(draft: Path) -> None:
         answers = connection.execute("PRAGMA integrity_check(1)").fetchall()
         connection.execute("PRAGMA journal_mode = DELETE")
     if answers != [("ok",)]:
-        raise Damaged(f"the copy of the catalogue is not sound ({answers[0][0]})", VERIFY)
+        raise Damaged(f"the copy of the catalogue is damaged ({answers[0][0]})", VERIFY)
 
 
 def _versions_in(draft: Path) -> int:
@@ -327,7 +327,7 @@ def _encoded(listing: BackupListing) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class MoveReport:
-    """What was moved, and how much of it was there already from an earlier try."""
+    """What was moved, and how much of it was already there from an earlier attempt."""
 
     packs: int
     pack_bytes: int
@@ -372,4 +372,4 @@ def _verify_copy(target: Archive, progress: MoveProgress) -> None:
     """Every byte and every reference at the new place."""
     contents = target.stats().contents
     for problem in target.verify(lambda done: progress(done, contents, "contents")):
-        raise Damaged(f"the copy is not sound ({problem}); migrate to an empty place again")
+        raise Damaged(f"the copy is damaged ({problem}); migrate to an empty place again")

@@ -1,7 +1,7 @@
-"""Captures as people list and replay them: by sorted key and time, around a moment, one as the server sent it.
+"""Captures as they are listed and replayed: by sorted key and time, near a moment, one as the server sent it.
 
-A capture is a check that got an HTTP answer. Whether it was redirected, brought a version or found one again is a
-fact of its row here: nobody above reads that out of a column.
+A capture is a check that got an HTTP answer. Its row here says whether it was redirected, created a version or found
+an earlier one again; other units never derive that from columns.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def digest_texts(hashes: Sequence[bytes]) -> list[str]:
 
 
 class CaptureList:
-    """All captures by sorted key and time; media types are remembered across questions."""
+    """All captures by sorted key and time; media types are cached across queries."""
 
     def __init__(self, archive: Archive) -> None:
         self._captures = Captures(archive.catalog.database)
@@ -124,7 +124,7 @@ timeline_of_key = of_archive(Timeline)
 
 @dataclass(frozen=True, slots=True)
 class ArchivedResponse:
-    """What the server once answered. `location` is the absolute target of a redirect."""
+    """A response of a server. `location` is the absolute target of a redirect."""
 
     status: int
     headers: Headers

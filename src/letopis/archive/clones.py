@@ -1,7 +1,7 @@
-"""The record of a clone: made equal to what its origin published, and filled with the contents that were fetched.
+"""The record of a clone: updated to what its origin published, and filled with the contents that were fetched.
 
-Writing compares before it writes, so that it can be done again after a kill,
-and a version keeps its id while its time and content stay the same.
+Rows are compared before they are written, so that an update can be repeated after a kill, and a version keeps its id
+while its time and content stay the same.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _SENT, *_SET_KINDS = PUBLISHED_KINDS
 
 
 class CloneRecord:
-    """The record of a clone that was opened by whoever brings it up to date (`Archive(following=True)`)."""
+    """The record of a clone, opened by the process that updates it (`Archive(following=True)`)."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -169,7 +169,7 @@ def _pack_item(need: MissingContent, body: bytes, heads: Mapping[int, Headers]) 
 
 
 class _Reconciler:
-    """Makes rows equal to records, address by address, inside the caller's transaction."""
+    """Updates rows to match records, address by address, inside the transaction of the caller."""
 
     def __init__(self, archive: Archive, heads: Mapping[int, Headers], held: HasContent, *, repack: bool) -> None:
         self._catalog = archive.catalog
@@ -312,7 +312,7 @@ def begin_clone_log(packs: Path, origin: int) -> int:
     if origin < begun:
         return begun
     if begun:
-        raise Refused(f"the origin has pack {origin}, and numbers from {begun} on belong to this clone; clone it anew")
+        raise Refused(f"the origin has pack {origin}, and numbers from {begun} on belong to this clone; clone it again")
     first = (origin // _OWN_NUMBERS + 1) * _OWN_NUMBERS
     if first >= _NO_NUMBER:
         raise Refused(f"the origin has pack {origin}, and no numbers are left for a clone of it")

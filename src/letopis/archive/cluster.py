@@ -1,10 +1,9 @@
 """Work on pieces of an archive, here or on the workers of a Dask cluster; compaction that many machines share.
 
-Whoever can cut its work into pieces writes one function that does a piece,
-and gets the answers in the order of the pieces. A worker opens the archive
-itself, so what travels are pieces and answers. Compaction is led by one
-machine: it takes the lease for upkeep, hands its fence out with the pieces,
-and raises the fence before it removes empty packs.
+A caller that can divide its work writes one function that processes a piece, and gets the results in the order of the
+pieces. A worker opens the archive itself, so only pieces and results are transferred. One machine leads a compaction:
+it takes the lease for upkeep, passes its fence with the pieces, and increases the fence before it removes empty
+packs.
 """
 
 from __future__ import annotations
@@ -42,14 +41,14 @@ _CONNECT_TIMEOUT = "10s"
 
 
 class PieceRunner(Protocol):
-    """Who does the pieces."""
+    """Processes pieces."""
 
     def each(self, work: Callable[[Archive, P], R], pieces: Iterable[P]) -> Iterator[R]:
         """The answers in the order of the pieces, which are asked for a little ahead of the answers."""
 
 
 class LocalRunner:
-    """One piece after the other, in this process."""
+    """Processes one piece after another, in this process."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -60,11 +59,10 @@ class LocalRunner:
 
 
 class ClusterRunner:
-    """Pieces as tasks of a Dask cluster; those of a worker that dies are done by others.
+    """Runs pieces as tasks of a Dask cluster; other workers repeat those of a worker that dies.
 
-    A piece may so be done twice, and twice at once: its work must bear that.
-    Settings travel with it, so workers reach database and object store with
-    the rights of whoever asked.
+    A piece may therefore run twice, even at the same time; its work must allow that. Settings are sent along, so
+    workers access database and object store with the rights of the caller.
     """
 
     def __init__(self, connect: Callable[[], Any], settings: Settings) -> None:
@@ -123,11 +121,11 @@ def _task_result(task: Any) -> Any:
     try:
         return task.result()
     except (CancelledError, OSError) as error:
-        raise NotReady(f"the cluster went away ({error}); start again when it is back") from error
+        raise NotReady(f"the connection to the cluster was lost ({error}); start again when it is back") from error
     except Exception as error:
         if type(error).__name__ != "KilledWorker":
             raise
-        raise NotReady(f"workers died one after the other ({error}); look at their logs and their memory") from error
+        raise NotReady(f"workers died one after the other ({error}); check their logs and memory") from error
 
 
 MIN_RANGE_DOCUMENTS = 500
@@ -137,7 +135,7 @@ _MAX_RANGE_DOCUMENTS = 8 * MIN_RANGE_DOCUMENTS
 
 
 class CompactionTask(NamedTuple):
-    """A stretch, and how it is to be worked through."""
+    """A range of documents, and how to compact it."""
 
     stretch: DocumentRange
     sparse: frozenset[int]

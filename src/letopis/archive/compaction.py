@@ -1,7 +1,7 @@
-"""Compaction of a whole archive: retention, re-compression, and space given back.
+"""Compaction of a whole archive: retention, recompression, and freeing space.
 
-Works in slices of a few seconds. Between two slices other writers get their
-turn; readers never wait. Stopping or killing it at any point loses nothing.
+Works in slices of a few seconds. Between two slices other writers get their turn; readers never wait. Stopping or
+killing it at any point loses nothing.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class CompactReport:
 
 
 class _KeptCheck(NamedTuple):
-    """A check with a body, reduced to what its pack record tells."""
+    """A check with a body, reduced to the facts in its pack record."""
 
     time: int
     status: int
@@ -79,9 +79,9 @@ class _KeptCheck(NamedTuple):
 
 
 class DocumentRange(NamedTuple):
-    """Documents whose sorted key and number are above `after`, up to `until`; without it all that follow.
+    """Documents whose sorted key and number are above `after`, up to `until`; without `until`, all that follow.
 
-    The last stretch also has the bodies that are no versions.
+    The last range also contains the bodies that are not versions.
     """
 
     after: tuple[str, int]
@@ -100,7 +100,7 @@ ALL_DOCUMENTS = DocumentRange(("", 0), None)
 
 
 class Compaction:
-    """One run over all documents, or over a stretch of them while others do the rest."""
+    """One run over all documents, or over a range of them while other workers process the rest."""
 
     def __init__(self, catalog: Catalog, gate: UpkeepGate, settings: StoreSettings, now: int) -> None:
         self._catalog = catalog

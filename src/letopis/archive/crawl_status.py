@@ -1,4 +1,6 @@
-"""How crawling goes, whichever process crawls, when one page is visited next, and what the policy knows of visits."""
+"""The state of crawling, whichever process crawls; when one page is visited next; and what the policy knows about
+visits.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ _STATES: dict[int, PlanState] = {KNOWN: "known", NEW: "new", AGAIN: "again", HEL
 class HostStatus:
     """A host that was crawled; `failures` in a row, `crawl_delay` in seconds.
 
-    `waiting` of its pages were never visited, `due` ones should be visited again; both are counted to a thousand.
+    `waiting` pages were never visited, `due` ones should be revisited; both are counted up to a thousand.
     """
 
     name: str
@@ -35,16 +37,16 @@ class HostStatus:
 
 @dataclass(frozen=True, slots=True)
 class NextVisit:
-    """A page that is visited again, and from when on."""
+    """A page that will be revisited, and when."""
 
     url: str
     due: datetime
 
 
 class CrawlFigures(NamedTuple):
-    """Fetches and versions so far; URLs that wait for a first visit, that are visited again, and are due of these.
+    """Fetches and versions so far; URLs that wait for a first visit, that are revisited, and that are due now.
 
-    `first_visits` are those of the fetches that asked for a page for the first time.
+    `first_visits` are fetches that requested a page for the first time.
     """
 
     fetched: int

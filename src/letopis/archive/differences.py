@@ -1,4 +1,4 @@
-"""The difference of two versions in the form that was asked for."""
+"""The difference of two versions in the requested form."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MARKUP = ("text/html", "application/xhtml+xml")
 
 
 class DiffSide(NamedTuple):
-    """A version with what can be read of it."""
+    """A version with what could be read of it."""
 
     version: Version
     page: Page

@@ -1,4 +1,4 @@
-"""Settings that the owners of an archive changed: kept in its record, and put over the defaults when it is opened."""
+"""Settings that owners changed: stored in the archive, and applied over the defaults when it is opened."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What an import asks of the record and leaves in it: what is there already, the body a revisit means, records as
-they stood in their files, revisits that wait for the capture they refer to, and capture sets.
+"""What an import reads from and writes to the record: what is already there, the body that a revisit refers to,
+records as they were in their files, revisits that wait for their capture, and capture sets.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def is_recorded(archive: Archive, url: str) -> bool:
 
 
 class RecordlessCheck(NamedTuple):
-    """A check that an import brings again, with the record that an earlier one did not keep."""
+    """A check that is imported again, with the record that an earlier import did not keep."""
 
     resource: int
     time: int
@@ -51,14 +51,16 @@ class RecordlessCheck(NamedTuple):
 
 
 class MistakenCheck(NamedTuple):
-    """A check of an earlier release that says of a capture what it was not; what it was is recorded anew."""
+    """A check that an earlier release recorded wrongly; it is recorded again correctly."""
 
     resource: int
     time: int
 
 
 class NewCaptures(NamedTuple):
-    """Those of a batch that the archive has not got, those it has got without their records, and those got wrong."""
+    """The captures of a batch that the archive does not have, those without their records, and those recorded
+    wrongly.
+    """
 
     wanted: list[NewCapture]
     recordless: list[RecordlessCheck]
@@ -182,7 +184,7 @@ def attach_sources(archive: Archive, checks: Sequence[RecordlessCheck]) -> None:
 
 
 class RecordedPayload(NamedTuple):
-    """A content, and the answer that brought it."""
+    """A content, and the response that contained it."""
 
     identity: Identity
     status: int
@@ -261,7 +263,7 @@ def record_waiting(
 
 
 class StoredSource(NamedTuple):
-    """All of a record but its body, and how to read the body as it came where it is not that of the check."""
+    """A record without its body, and how to restore the original body if it differs from that of the check."""
 
     data: bytes
     body: Callable[[], bytes] | None
@@ -285,9 +287,9 @@ def _stored_source(archive: Archive, row: SourceRecordRow) -> StoredSource:
 
 
 class ImportedSet(NamedTuple):
-    """A look at a page whose check has exactly this time, in milliseconds; what a set has already stays.
+    """A set for the page whose check has exactly this time, in milliseconds; existing parts of a set are kept.
 
-    Without `members` it only adds to a set that is there.
+    Without `members` it only adds to an existing set.
     """
 
     url: str

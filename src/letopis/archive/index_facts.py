@@ -1,8 +1,7 @@
-"""What the indexes read of the record, and what they keep in it.
+"""What the indexes read from the record, and what they store in it.
 
-The log of versions as a follower reads it; rules for URLs and pages known by
-their titles only; base forms of words; hashes of near duplicates; which
-answers of search were shown and chosen.
+The log of versions for followers; rules for URLs and pages known only by their titles; base forms of words; hashes of
+near duplicates; which search results were shown and opened.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _GONE = (404, 410)
 
 
 class TroubledCheck(NamedTuple):
-    """One check that brought no version; `location` is where a redirect leads, as the server wrote it."""
+    """A check without a new version; `location` is the target of a redirect, as the server wrote it."""
 
     url: str
     time: int
@@ -38,7 +37,7 @@ class TroubledCheck(NamedTuple):
 
 
 class VersionLog(RecordedVersions):
-    """The log of versions of an archive, and the checks that brought none."""
+    """The log of versions of an archive, and the checks without new versions."""
 
     def __init__(self, archive: Archive) -> None:
         super().__init__(archive.catalog.database)

@@ -1,9 +1,8 @@
-"""`verify` and `verify --repair`: does the archive hold what it says it holds, and what can be saved where it does not?
+"""`verify` and `verify --repair`: finds damage, and saves what can be saved.
 
-Repair keeps everything that can still be read. A sound catalogue loses the
-rows whose bytes are gone. Of a damaged one every readable row is saved; what
-is missing then, as in a catalogue that is gone, comes from the packs, which
-carry URL, time, status and headers of every version.
+A repair keeps everything that can still be read. An undamaged catalogue loses the rows whose bytes are gone. Of a
+damaged one every readable row is saved; the rest, or everything if the catalogue is lost, is restored from the packs,
+which contain URL, time, status and headers of every version.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from letopis.archive.archive import Archive
 from letopis.archive.pack_facts import TakenIn, content_fault, find_places, take_in_facts
 from letopis.archive.records import digest_text, is_beside, url_of_key
 from letopis.catalog import ABSENT, Catalog, salvage
-from letopis.catalog.salvage import straighten
+from letopis.catalog.straightening import straighten
 from letopis.config import Settings
 from letopis.model import from_millis, rfc3339
 from letopis.store import LocalBackend, Store, VersionFact
@@ -25,7 +24,7 @@ from letopis.store import LocalBackend, Store, VersionFact
 
 @dataclass(frozen=True, slots=True)
 class IntegrityProblem:
-    """Something that is not as it was written. `content` is the catalogue's id where one is known."""
+    """Something that is not as it was written. `content` is the id in the catalogue, if known."""
 
     where: str
     what: str
@@ -52,9 +51,9 @@ def find_problems(
         yield IntegrityProblem("packs", str(finding))
     yield from unreadable_contents(catalog, store, progress)
     for fact in contradicted_facts(catalog, store):
-        yield IntegrityProblem(_named(fact), "the catalogue says that it is another content than its pack does")
+        yield IntegrityProblem(_named(fact), "the catalogue and the pack name different contents")
     for fact in unknown_facts(catalog, store, beyond):
-        yield IntegrityProblem(_named(fact), "it is in a pack, and the catalogue does not know it")
+        yield IntegrityProblem(_named(fact), "it is in a pack but not in the catalogue")
 
 
 def unreadable_contents(

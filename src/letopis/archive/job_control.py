@@ -1,14 +1,11 @@
-"""Jobs that somebody pauses, resumes or deletes, journals by which a crawl goes on where it was, and files of jobs.
+"""Pausing, resuming and deleting jobs, the journals with which a crawl continues where it was, and the files of jobs.
 
-Order of writes: what a crawl fetched and the entry of its journal are one
-transaction, so a run that is cut off at any moment, by a pause, a restart or
-`kill -9`, goes on without asking again for what is on record. A deleted job
-loses its rows in one transaction, and its files afterwards; files that a crash
-leaves behind go with its number, when the cleaner comes.
+Order of writes: what a crawl fetched and the entry in its journal are one transaction, so a run that is interrupted
+at any moment, by a pause, a restart or `kill -9`, continues without requesting again what is recorded. A deleted job
+loses its rows in one transaction, and its files afterwards; the cleaner removes files that a crash left behind.
 
-A file that somebody sends is complete and on disk before its job is queued: it
-waits under a name of its own in `incoming`, and moves into the folder of the
-job in the transaction that queues it.
+An uploaded file is complete and on disk before its job is queued: it waits under its own name in `incoming`, and
+moves into the folder of the job in the transaction that queues it.
 """
 
 from __future__ import annotations
@@ -31,7 +28,7 @@ from letopis.model import to_millis
 
 
 class CrawlJournal:
-    """What one of the crawls of a job has done so far; empty for one that begins."""
+    """What one of the crawls of a job has done so far; empty for a new one."""
 
     def __init__(self, archive: Archive, job: int, part: int = 1) -> None:
         self._journals = JobJournals(archive.catalog.database)
@@ -58,7 +55,9 @@ class CrawlJournal:
 
 
 class JobControl:
-    """Pause, resume, delete; each durable when it returns, and for the job's owner and owners of the archive."""
+    """Pause, resume and delete; each is durable when it returns, and allowed to the owner of the job and owners of
+    the archive.
+    """
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -137,7 +136,7 @@ def sent_file(folder: Path, name: str) -> Path:
 
 
 class IncomingFile:
-    """A file that somebody sent, and that no job knows yet."""
+    """An uploaded file that belongs to no job yet."""
 
     def __init__(self, archive: Archive, file: Path) -> None:
         self._archive = archive

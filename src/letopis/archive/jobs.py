@@ -1,8 +1,7 @@
-"""The job queue of an archive: jobs with their results and files, stored queries, and whose turn it is to work.
+"""The job queue of an archive: jobs with their results and files, stored queries, and the order of work.
 
-A job is queued by whoever asks, taken by one worker a package, and ends done,
-failed or cancelled. A stored query has a name, and may run again by itself.
-What the text of a query means is not known here.
+A job is queued by its submitter, taken by one worker per package, and ends done, failed or cancelled. A stored query
+has a name and may run again automatically. This module does not interpret the text of a query.
 """
 
 from __future__ import annotations
@@ -68,14 +67,14 @@ _SPARE_LEASE = 86_400_000
 
 
 class QueueFull(Busy):
-    """Somebody has too many jobs that wait."""
+    """A user has too many queued jobs."""
 
     http_status = 429
 
 
 @dataclass(frozen=True, slots=True)
 class JobQuery:
-    """A job file that was read. `refresh` is empty, a duration as `1h`, or `use`; `xml` the whole file.
+    """A parsed job file. `refresh` is empty, a duration such as `1h`, or `use`; `xml` is the whole file.
 
     `savefile` names the file that gets a copy of every result; empty for none.
     """
@@ -96,7 +95,7 @@ class JobQuery:
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """Somebody with a name and rights. Jobs of `system` ones (daemons) stand behind those of people in the queue."""
+    """A name with rights. Jobs of `system` requesters (daemons) come after those of people in the queue."""
 
     name: str
     rights: int
@@ -224,7 +223,7 @@ claims_of = of_archive(JobClaims)
 
 
 class JobQueue:
-    """The jobs of one archive, and the queries that are stored; what is written is durable when a method returns."""
+    """The jobs and stored queries of one archive; changes are durable when a method returns."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -348,7 +347,7 @@ class JobQueue:
         if not -MAX_PRIORITY <= query.priority <= MAX_PRIORITY:
             raise UsageError(f"priority='{query.priority}' is out of bounds; use -{MAX_PRIORITY} to {MAX_PRIORITY}")
         if requester.rights & query.permission != query.permission:
-            raise Refused(f"'{requester.name}' may not ask with permission='{query.permission}'; ask an owner")
+            raise Refused(f"'{requester.name}' may not submit with permission='{query.permission}'; ask an owner")
         return first_refresh_interval(query.refresh, self._bounds)
 
     def _require_room(self, cursor: Cursor, requester: Requester, more: int) -> None:

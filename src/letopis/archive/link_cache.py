@@ -45,10 +45,10 @@ _SURROGATES = "surrogatepass"
 
 
 class PageLinks(NamedTuple):
-    """What the index of links wants to know of a page.
+    """What the index of links needs to know about a page.
 
-    One byte, one target and one line a link: its type, where it leads, and
-    its text, with `rel` and `title` after tabs where it has any.
+    One byte, one target and one line per link: its type, where it leads, and its text, followed by `rel` and `title`
+    after tabs if the link has them.
     """
 
     content_type: str
@@ -60,7 +60,7 @@ class PageLinks(NamedTuple):
 
 
 class RecordedPage(NamedTuple):
-    """A page that was recorded: as which version, when, and with which content."""
+    """A recorded page: its version, time and content."""
 
     version: int
     time: int
@@ -115,7 +115,7 @@ def pack_links(pages: Iterable[RecordedPage]) -> tuple[list[int], bytes]:
 
 
 class _LinkRecord(NamedTuple):
-    """Where a record lies."""
+    """Where a record is."""
 
     time: int
     sha1: bytes
@@ -127,7 +127,7 @@ class _LinkRecord(NamedTuple):
 
 
 class CachedLinks:
-    """The leads that frames hold, each made only when it is asked for."""
+    """The links in the frames, decoded only when they are requested."""
 
     def __init__(self) -> None:
         self._places: dict[int, _LinkRecord] = {}
@@ -172,7 +172,7 @@ def link_cache_folder(archive: Path) -> Path:
 
 
 class LinkCacheWriter:
-    """Hands pages over. One for each crawling process, which never waits for anybody."""
+    """Stores the links of recorded pages. Each crawling process has its own, which never waits for others."""
 
     def __init__(self, archive: Path, file_bytes: int = FILE_BYTES, most_bytes: int = MAX_CACHE_BYTES) -> None:
         self._folder = link_cache_folder(archive)
@@ -228,7 +228,7 @@ def _recorded_pages(looks: Sequence[Observation], done: Sequence[RecordedCapture
 
 
 class LinkCacheReader:
-    """What crawls have handed over, for whoever takes it in."""
+    """The links that crawls stored, for the index."""
 
     def __init__(self, archive: Path) -> None:
         self._folder = link_cache_folder(archive)

@@ -1,4 +1,4 @@
-"""What people said of changes on a page or a whole host: mute a text, mute what stands behind it, never mute it."""
+"""Rules that people set for changes on a page or a whole host: mute a text, mute what follows it, never mute it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_RULES = 1000
 
 
 class MuteRule(NamedTuple):
-    """One rule. `place` is a URL or a host; numbers in `text` stand for any number."""
+    """One rule. `place` is a URL or a host; numbers in `text` match any number."""
 
     place: str
     kind: MuteKind
@@ -29,7 +29,7 @@ class MuteRule(NamedTuple):
 
 
 class MuteRuleBook:
-    """The rules of an archive; they act on verdicts from then on, what is recorded stays."""
+    """The rules of an archive; they apply to verdicts from then on, recorded ones do not change."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive

@@ -1,7 +1,7 @@
-"""What each observer has seen: whoever asks "what is new to me" keeps one mark a page, the version seen last.
+"""What each observer has seen: one mark per page, the version seen last.
 
-An observer is a name given with a check, or a person of the web interface.
-Loaded with every check, so it knows nothing of watches.
+An observer is a name given with a check, or a person in the web interface. This module is loaded with every check, so
+it knows nothing about watches.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ last_checks_of = of_archive(last_checks)
 
 
 class ObserverMarks:
-    """What one observer has seen of each page; an empty name is nobody, who has seen nothing and keeps no marks."""
+    """What one observer has seen of each page; an empty name is no observer and keeps no marks."""
 
     def __init__(self, archive: Archive, observer: str) -> None:
         self._archive = archive
@@ -68,7 +68,7 @@ class ObserverMarks:
 
 
 class UnreadMarks(ObserverMarks):
-    """What is new to one person of the web interface; whoever is not signed in has no name, and nothing is new."""
+    """What is new to one person in the web interface; without a sign-in there is no name, and nothing is new."""
 
     def unread(self, urls: Iterable[str]) -> set[str]:
         """Pages with a newer version than the person has seen, or that changed before they ever looked."""

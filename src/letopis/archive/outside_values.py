@@ -1,6 +1,6 @@
-"""Values that somebody else wrote: each is what it should be, or a ValueError.
+"""Values from untrusted sources: each has the expected type and range, or raises a ValueError.
 
-Whatever passes here can be shown later without a second look.
+What passes here can be shown later without another check.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What the packs tell, taken into the catalogue: all of it for a new one, of an older one what lies beyond its mark.
+"""Reads facts from the packs into the catalogue: all for a new one, or those beyond its mark for an older one.
 
-The packs are the truth. The catalogue marks, in each of its transactions, up to where it knows them; what lies
-beyond the mark was written by a process that was killed before its commit, or the catalogue was put back from an
-older copy. Nothing of it may be dropped before it is taken in.
+The packs are authoritative. In each transaction the catalogue marks up to where it knows them. What lies beyond the
+mark was written by a process that was killed before its commit, or an older copy of the catalogue was restored.
+Nothing beyond the mark may be dropped before it has been read.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def known_mark(catalog: Catalog) -> HighWaterMark:
 
 
 class TakenIn(NamedTuple):
-    """What was taken in: versions that came, contents that got a place, and those that no pack can give any more."""
+    """What was read: new versions, contents that got a place, and those that no pack contains any more."""
 
     versions: int
     contents: int
@@ -61,7 +61,7 @@ def take_in_facts(catalog: Catalog, store: Store, since: Mapping[int, int] | Non
 
 
 class _NoStore:
-    """No bytes are written: every content is already where it belongs."""
+    """A store that writes no bytes, because every content is already in its place."""
 
     def append(self, items: Sequence[VersionItem]) -> list[AppendResult]:
         """Facts only."""
@@ -72,7 +72,7 @@ class _NoStore:
 
 
 class _FactIntake:
-    """One pass for the contents, one for the versions, then what servers sent where a browser rendered, and sets."""
+    """One pass for the contents, one for the versions, then the responses behind rendered pages, and sets."""
 
     def __init__(self, catalog: Catalog, store: Store, since: Mapping[int, int] | None) -> None:
         self._catalog = catalog

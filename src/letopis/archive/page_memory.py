@@ -1,8 +1,7 @@
-"""What the record knows of pages before they are asked again, and what looks at them teach.
+"""What the record knows about pages before they are checked again, and what checks teach.
 
-The newest versions with the headers they came with; the noise that pages of a
-host share; what a page does at every visit; digest fields of hosts that once
-were wrong. What a look taught is written in the transaction that records it.
+The newest versions with their headers; the noise that pages of a host share; what a page does at every visit; digest
+fields of hosts that were once wrong. What a check teaches is written in the transaction that records it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ RecordExtension = Callable[[Cursor, list[RecordedCapture]], None]
 
 
 class CurrentVersion(NamedTuple):
-    """The newest version of a URL: what identifies it, and the header that it came with."""
+    """The newest version of a URL: its identity and its header."""
 
     resource: int
     version: int
@@ -53,7 +52,7 @@ def content_of_version(archive: Archive, version: int | None) -> int | None:
 
 
 class PageMemory:
-    """What earlier looks taught about hosts and pages; what new ones teach waits here until it is written."""
+    """What earlier checks taught about hosts and pages; what new ones teach is kept here until it is written."""
 
     def __init__(self, archive: Archive) -> None:
         self._rows = archive.catalog.noise_profiles

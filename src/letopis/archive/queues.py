@@ -1,9 +1,8 @@
 """What waits to be fetched, and who may fetch it: queues by host, leases of hosts, pauses that machines share, and
-the crawls that were asked for.
+the planned crawls.
 
-A URL under way keeps its stored state; only the record of its finished look
-moves it, in the transaction of that look (`QueueUpdate`). Times are whole
-milliseconds since 1970.
+A URL that is being fetched keeps its stored state; only the transaction that records the finished check changes it
+(`QueueUpdate`). Times are whole milliseconds since 1970.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class FrontierState(IntEnum):
 
 
 class HostState(NamedTuple):
-    """What is stored of a host: who it is and when it may be asked again."""
+    """What is stored about a host: its identity and when it may be requested again."""
 
     id: int
     name: str
@@ -59,7 +58,7 @@ class HostState(NamedTuple):
 
 
 class HostUpdate(NamedTuple):
-    """A host's politeness after a fetch, to be stored with the record of that fetch."""
+    """The politeness state of a host after a fetch, to be stored with the record of that fetch."""
 
     id: int
     ip: str
@@ -85,7 +84,7 @@ class QueuedUrl(NamedTuple):
 
 
 class NewUrl(NamedTuple):
-    """A URL that passed the sieve and is to be stored as NEW."""
+    """A URL that passed the sieve and will be stored as NEW."""
 
     key: int
     url: str
@@ -95,7 +94,7 @@ class NewUrl(NamedTuple):
 
 
 class PlannedUrl(NamedTuple):
-    """What follows from a look for its URL: the new state, when it is due again, its visit record, and its id."""
+    """The plan for a URL after a check: the new state, when it is due again, its visit record, and its id."""
 
     state: int
     due: int | None
@@ -107,7 +106,7 @@ class PlannedUrl(NamedTuple):
 
 
 class FrontierQueue:
-    """Answers the frontier with the hosts of one shard."""
+    """Provides the frontier with the hosts of one shard."""
 
     def __init__(
         self, archive: Archive, shard: Shard | None = None, arrive: Callable[[HostState], HostState] = lambda host: host
@@ -168,7 +167,7 @@ class FrontierQueue:
 
 
 class LeasedQueue(FrontierQueue):
-    """The same for an agent that owns hosts by lease; `holds` tells which are its own now."""
+    """The same for an agent that owns hosts by lease; `holds` tells which it owns now."""
 
     def __init__(
         self,
@@ -196,15 +195,17 @@ class LeasedQueue(FrontierQueue):
 
 
 class LeasesLost(Busy):
-    """Some hosts of a batch belong to others by now; nothing of it was written."""
+    """Some hosts of a batch now belong to other agents; nothing of the batch was written."""
 
     def __init__(self, hosts: set[int]) -> None:
-        super().__init__(f"{len(hosts)} hosts went to other agents meanwhile; their pages are fetched again by those")
+        super().__init__(f"{len(hosts)} hosts moved to other agents, which fetch their pages again")
         self.hosts = hosts
 
 
 class HeldHosts(NamedTuple):
-    """The hosts of a batch with the fences under which its owner asked them; valid, they are kept until a time."""
+    """The hosts of a batch with the fences with which their owner requested them; if still valid, the leases are
+    extended until a time.
+    """
 
     leases: HostLeases
     owner: str
@@ -219,9 +220,9 @@ class HeldHosts(NamedTuple):
 
 
 class QueueUpdate:
-    """What a batch of looks means for their URLs and hosts and for the links they found.
+    """What a batch of checks changes for their URLs and hosts and for the links they found.
 
-    `write` is for `Archive.record`: it is part of the transaction that records the looks.
+    `write` is called by `Archive.record`, in the transaction that records the checks.
     """
 
     def __init__(
@@ -319,17 +320,14 @@ def is_within_reach(archive: Archive) -> bool:
 
 
 class CrawlPlan(NamedTuple):
-    """One crawl as it was asked for; it holds for whoever goes on with it.
+    """A planned crawl; its limits also apply when another process continues it.
 
-    `origin` is who asked: the owner at the machine, or somebody through HTTP,
-    whose crawls never reach private addresses by the rights of the owner.
-    `limit` and `max_hosts` bound what is planned of it, seeds included;
-    `planned` and `hosts` are what was, so that they hold across restarts.
-    After `max_bytes` from the network, of which `taken` came, or at the time
-    `until` in milliseconds, nothing of it is asked for any more.
-    `rules` are those of its addresses, as an `<urltransform>` element. Its
-    pages are looked at with a `browser`, after `steps` on each, or with what
-    they refer to (`requisites`).
+    `origin` is who planned it: the owner on the command line, or somebody through HTTP, whose crawls never reach
+    private addresses with the rights of the owner. `limit` and `max_hosts` limit what is planned, including seeds;
+    `planned` and `hosts` count what was planned, so that the limits hold across restarts. After `max_bytes` from the
+    network, of which `taken` were received, or at the time `until` in milliseconds, nothing more is requested for it.
+    `rules` apply to its addresses, as an `<urltransform>` element. Its pages are opened in a `browser`, after `steps`
+    on each, or captured with their `requisites`.
     """
 
     seeds: tuple[str, ...]
@@ -357,7 +355,7 @@ class CrawlPlan(NamedTuple):
 
 
 class PlanSpending(NamedTuple):
-    """What a limited crawl took since the last commit: pages, hosts that it had not met, bytes from the network."""
+    """What a limited crawl used since the last commit: pages, new hosts, bytes from the network."""
 
     seeds: tuple[str, ...]
     origin: Origin

@@ -40,7 +40,7 @@ _MOST_PROVED = 1 << 16
 
 
 class RecordReader:
-    """Read-only questions; safe to ask while somebody writes."""
+    """Read-only queries; safe to use while others write."""
 
     def __init__(self, catalog: Catalog, store: Store) -> None:
         self._catalog = catalog
@@ -379,7 +379,7 @@ class RecordReader:
 
 
 class _StoredVersions(Mapping[int, StoredVersion]):
-    """Versions of one URL by their numbers, read in portions; the last few portions are kept."""
+    """Versions of one URL by their numbers, read in batches; the last few batches are cached."""
 
     def __init__(self, database: RowReader, url: str) -> None:
         self._database = database

@@ -1,8 +1,7 @@
 """The only commit point: captures become checks, contents and versions, all or nothing.
 
-Order of writes: contents go to a pack, the pack is synced, the catalogue
-commits. A crash before the commit leaves bytes that nobody refers to, and
-nothing that was acknowledged.
+Order of writes: contents are written to a pack, the pack is synced, the catalogue commits. A crash before the commit
+leaves bytes that nothing refers to, and loses nothing that was acknowledged.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class ContentWriter(Protocol):
 
 class _UrlState:
     """A URL inside one batch, as it will be after the commit: `identity` are the digests of its newest version before
-    the batch, and the row of one that `is_new` is still to be written.
+    the batch; the row of one that `is_new` is not written yet.
     """
 
     __slots__ = ("checked", "identity", "is_new", "newest", "planned", "row", "taken", "title", "versions")
@@ -75,7 +74,7 @@ class _BatchPlan:
 
 
 class Recorder:
-    """Writes batches of arrivals."""
+    """Writes batches of captures."""
 
     _new: PendingRows
     _arrivals: Sequence[NewCapture]

@@ -1,6 +1,6 @@
-"""What is written down of a capture: its digests, the note beside its bytes, the details of its row.
+"""What is stored about a capture: its digests, the note in its pack record, the details of its row.
 
-How a look or a put becomes that is decided here, without asking anybody.
+These are pure functions from a check or a put to the stored values.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
 
 class Identity(NamedTuple):
-    """SHA-1, as CDX and WARC want it, and 48 bits of BLAKE3.
+    """SHA-1, as CDX and WARC require, and 48 bits of BLAKE3.
 
-    SHA-1 alone can be forged; both together cannot with any known effort.
-    Six bytes are what SQLite stores in six, and each version pays for them.
+    SHA-1 alone can be forged; both together cannot with any known effort. SQLite stores six bytes in six bytes, and
+    every version takes them.
     """
 
     sha1: bytes
@@ -104,7 +104,7 @@ _encode_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encod
 
 
 class PackNote(NamedTuple):
-    """Status and headers of the answer that brought a content."""
+    """Status and headers of the response that contained a content."""
 
     status: int
     headers: Headers
@@ -123,7 +123,7 @@ class PackNote(NamedTuple):
 
 
 class CheckDetails(NamedTuple):
-    """What a row says beyond its columns."""
+    """Facts of a row that have no column."""
 
     final_url: str = ""
     hops: tuple[Hop, ...] = ()
@@ -317,18 +317,17 @@ def url_of_key(key: bytes) -> str:
 
 
 class ServerResponse(NamedTuple):
-    """The answer of the server that a browser made a version of; it is kept if that version is."""
+    """The response of the server from which a browser rendered a version; it is kept if that version is."""
 
     headers: Headers
     body: bytes
 
 
 class CaptureSource(NamedTuple):
-    """The record of a file that brought a capture: all of it but its body.
+    """The imported record of a capture, without its body.
 
-    `record` is a key of its id, 0 when it has none. `body` is the body as it
-    stood there, where the capture has it otherwise; `digest` what the writer
-    of the file called the payload.
+    `record` is a key of its id, 0 if it has none. `body` is the original body if that of the capture differs;
+    `digest` is the payload digest that the writer of the file declared.
     """
 
     record: int
@@ -338,7 +337,7 @@ class CaptureSource(NamedTuple):
 
 
 class NewSet(NamedTuple):
-    """What belongs to the set of a page: its resources, those of earlier checks, the picture and the text."""
+    """The parts of the set of a page: its resources, those from earlier checks, the picture and the text."""
 
     members: tuple[NewCapture, ...]
     reused: tuple[SetMember, ...]
@@ -347,12 +346,11 @@ class NewSet(NamedTuple):
 
 
 class NewCapture(NamedTuple):
-    """One look, reduced to what is written down.
+    """One check, reduced to what is stored.
 
-    `versioned` bodies may become versions; others (errors, redirects) stay
-    with their check. Without a body the outcome says what happened.
-    `dated` ones may lie before what is already known, whatever the clock says.
-    `page` is the place, in the batch, of the page whose set it belongs to.
+    `versioned` bodies may become versions; others (errors, redirects) stay with their check. Without a body the
+    outcome says what happened. `dated` captures may be older than what is already known, whatever the clock says.
+    `page` is the position, in the batch, of the page whose set it belongs to.
     """
 
     url: str
@@ -375,7 +373,9 @@ class NewCapture(NamedTuple):
 
 
 class RecordedCapture(NamedTuple):
-    """What became of an arrival. `version` is the id of the version after it, `members` are those of its set."""
+    """The result of recording a capture. `version` is the id of the current version afterwards, `members` are those
+    of its set.
+    """
 
     url: str
     resource: int

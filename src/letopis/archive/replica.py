@@ -1,6 +1,6 @@
-"""The record as it is published: a snapshot of checks and contents as values, and contents out of published packs.
+"""The record as it is published: a snapshot of checks and contents as values, and contents from published packs.
 
-Reading names every column that is ever published.
+Queries name every column that is published.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class ContentRecord(NamedTuple):
-    """Bytes by both digests, and where the origin has them."""
+    """A content by both digests, and its place at the origin."""
 
     sha1: bytes
     identity: int
@@ -44,9 +44,9 @@ class ContentRecord(NamedTuple):
 
 
 class BesideRecord(NamedTuple):
-    """A content that lies beside a check: what the server sent where a browser rendered, or a part of a capture set.
+    """A content stored with a check: the response behind a rendered page, or a part of a capture set.
 
-    `kind` is one of `PUBLISHED_KINDS`; `head` are the headers of what was sent, `data` what a part says of its look.
+    `kind` is one of `PUBLISHED_KINDS`; `head` are the headers of the response, `data` the details of a part.
     """
 
     kind: str
@@ -56,7 +56,7 @@ class BesideRecord(NamedTuple):
 
 
 class CheckRecord(NamedTuple):
-    """One check. `outcome` is None when it brought a version.
+    """One check. `outcome` is None if it created a version.
 
     `request` and `page` refer to header lists by their numbers, as `head` does.
     """
@@ -87,7 +87,7 @@ class CheckRecord(NamedTuple):
 
 
 class DocumentRecord(NamedTuple):
-    """Everything that is published of one URL, its checks oldest first."""
+    """Everything that is published about one URL, its checks oldest first."""
 
     url: str
     title: str | None
@@ -95,7 +95,9 @@ class DocumentRecord(NamedTuple):
 
 
 class MissingContent(NamedTuple):
-    """A content that has to be fetched, one check that tells of it, and as what where it is not the check's own."""
+    """A content that must be fetched, a check that refers to it, and as which kind if it is not the content of the
+    check itself.
+    """
 
     content: ContentRecord
     check: CheckRecord
@@ -104,7 +106,7 @@ class MissingContent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordCounts:
-    """What an archive, or a complete clone of it, counts."""
+    """The numbers of an archive, or of a complete clone of it."""
 
     documents: int
     versions: int
@@ -153,7 +155,7 @@ _REFERRED_BESIDE = {
 
 
 class RecordSnapshot:
-    """The record at one moment, whatever is written meanwhile."""
+    """The record at one moment, whatever is written in the meantime."""
 
     def __init__(self, snapshot: DatabaseSnapshot, beside: Sequence[str]) -> None:
         """`beside` are the tables of what lies beside checks, as far as the archive has them."""
@@ -208,7 +210,7 @@ def record_snapshot(archive: Archive) -> Iterator[RecordSnapshot]:
 
 
 class _Grouped:
-    """Rows in the order of their first column, handed out group by group."""
+    """Rows in the order of their first column, returned group by group."""
 
     def __init__(self, rows: Iterator[tuple[Any, ...]]) -> None:
         self._rows = rows
@@ -283,7 +285,7 @@ class RemotePacks(Protocol):
 
 
 class _RemoteBackend(LocalBackend):
-    """Packs that lie elsewhere, as a store reads them."""
+    """Remote packs, as a store reads them."""
 
     def __init__(self, packs: RemotePacks) -> None:
         super().__init__(Path("origin"))
@@ -321,6 +323,6 @@ def checked_body(store: Store, content: ContentRecord) -> bytes:
 
 def _broken(content: ContentRecord) -> Damaged:
     return Damaged(
-        f"content {digest_text(content.sha1)} of the origin is not what its index promises; nothing was taken over",
+        f"content {digest_text(content.sha1)} of the origin does not match its index; nothing was changed",
         VERIFY._replace(lead="ask the publisher to run", tail=" and publish again"),
     )

@@ -1,8 +1,8 @@
-"""Requests that brought captures, and the pages whose capture sets these belong to.
+"""Requests of captures, and the pages whose capture sets these belong to.
 
-The requests of an archive are nearly all alike: what they share is a header record of the catalogue, as the headers of
-answers are. A check has the number of that record, the server's address, and those conditions of its request that its
-own answer does not repeat: some twenty bytes. These are rows of the catalogue alone, so one that is built anew from the
+Most requests of an archive are alike: what they share is a header record of the catalogue, as for the headers of
+responses. A check stores the number of that record, the address of the server, and the conditions of its request that
+its response does not repeat: some twenty bytes. These rows are only in the catalogue, so a catalogue rebuilt from the
 packs has none.
 """
 
@@ -31,8 +31,8 @@ _encode_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encod
 
 
 class RequestReference(NamedTuple):
-    """What a check keeps of its request: the record that it shares, the address, an IPv4 one as a number, and the
-    values of its conditions in their order, each empty where the answer repeats it; none where it repeats all.
+    """What a check stores about its request: the shared record, the address, an IPv4 one as a number, and the values
+    of its conditions in order, each empty if the response repeats it; none if it repeats all.
     """
 
     record: int
@@ -54,7 +54,9 @@ class RequestReference(NamedTuple):
 
 
 class PageReference(NamedTuple):
-    """The page of a set that a check belongs to: the record of its URL, and how many milliseconds it is later."""
+    """The page of a set that a check belongs to: the record of its URL, and how many milliseconds later it was
+    checked.
+    """
 
     record: int
     offset: int
@@ -68,7 +70,7 @@ class PageReference(NamedTuple):
 
 
 class StoredExchange(NamedTuple):
-    """How a capture came to be, as far as it is known: its request, and URL and time of the page that asked for it."""
+    """How a capture was made, as far as it is known: its request, and URL and time of the page that requested it."""
 
     shared: Headers = ()
     reference: RequestReference | None = None
@@ -89,7 +91,7 @@ class StoredExchange(NamedTuple):
 
 
 class RequestPlaces:
-    """Gives the checks of a batch what they keep of their requests; what these share is written where it is new."""
+    """Provides the checks of a batch with references to their requests, and writes new shared records."""
 
     def __init__(self, heads: HeaderRecords) -> None:
         self._heads = heads
@@ -161,7 +163,7 @@ def address_text(code: int | str) -> str:
 
 
 class PartedExtra(NamedTuple):
-    """Details of a row, and what they refer to by numbers that mean something in their own catalogue only."""
+    """Details of a row, and what they refer to by numbers that are valid only in their own catalogue."""
 
     extra: str | None
     request: RequestReference | None = None

@@ -1,9 +1,9 @@
-"""Capture sets: a page with every resource that one look at it used, its picture and the text as it was shown.
+"""Capture sets: a page with every resource that it used, its picture and its text as shown.
 
-A set names its members by URL and time; each of them is a check of its own. Order of writes: the contents of page and
-members go to a pack, the parts of the set behind them, the pack is synced, the catalogue commits. A crash leaves
-nothing that was acknowledged behind, or members without a set, never a set without its members. A set in a pack is
-the list of URLs, stored once while it stays the same, and some bytes a member that tell when.
+A set names its members by URL and time; each of them is a separate check. Order of writes: the contents of page and
+members go to a pack, the parts of the set after them, the pack is synced, the catalogue commits. A crash leaves
+members without a set at worst, never a set without its members. A set in a pack is the list of URLs, stored once
+while it stays the same, and some bytes per member with its time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class SetPart(IntEnum):
-    """What a set holds; the order is that of `SET_PREFIXES`."""
+    """A part of a set; the order is that of `SET_PREFIXES`."""
 
     MEMBERS = 0
     SCREENSHOT = 1
@@ -38,7 +38,7 @@ class SetPart(IntEnum):
 
 
 class CaptureSet(NamedTuple):
-    """One look at a whole page: when, of how many resources, and whether its picture and its text were kept."""
+    """One capture of a whole page: its time, the number of resources, and whether its picture and text were kept."""
 
     url: str
     time: datetime
@@ -48,9 +48,10 @@ class CaptureSet(NamedTuple):
 
 
 class SetQuality(NamedTuple):
-    """How complete a set is by its replay in a browser: requests of the page, those that were answered, what lacks.
+    """How complete a set is when replayed in a browser: requests of the page, those that were answered, what is
+    missing.
 
-    `likeness` is the share of pixels that look as in the picture of the capture; None where there is none to compare.
+    `likeness` is the share of pixels that match the picture of the capture; None if there is none.
     """
 
     checked: datetime
@@ -174,7 +175,7 @@ def members_recorded(arrivals: Sequence[NewCapture], everything: Sequence[Record
 
 
 class NewPart(NamedTuple):
-    """A part on its way into the archive."""
+    """A part to be stored."""
 
     page: RecordedCapture
     part: SetPart

@@ -1,11 +1,9 @@
-"""The right to write to packs that many machines share: no lock file, only rows of the catalogue.
+"""The right to write to packs that many machines share: rows of the catalogue instead of a lock file.
 
-Taking things in needs no lease: each process extends logs of its own, and
-says in the same transaction as its contents which log that is. The claim
-keeps the log from being removed before its contents are moved elsewhere. A
-process that was paused finds its claim withdrawn when it comes back, and
-begins a new log; one that was paused inside a transaction finds that gone.
-Only compaction needs to be alone, and takes a lease with a fence.
+Storing needs no lease: each process extends its own logs, and declares the log in the same transaction as its
+contents. This claim keeps the log from being removed before its contents are moved. A process that was paused finds
+its claim withdrawn when it resumes, and starts a new log; one that was paused inside a transaction finds the
+transaction ended. Only compaction must be alone, and takes a lease with a fence.
 """
 
 from __future__ import annotations
@@ -36,14 +34,14 @@ _LEASE_MILLIS = 600_000
 
 
 class NoLease:
-    """What a writer with logs of its own holds."""
+    """The lease of a writer with its own logs, which needs none."""
 
     def release(self) -> None:
         """Nothing was taken."""
 
 
 class SharedGate:
-    """Opens the store for one transaction at a time, beside other processes that do the same."""
+    """Opens the store for one transaction at a time, in parallel with other processes."""
 
     def __init__(
         self,
@@ -237,10 +235,10 @@ class SharedGate:
 
 
 class LeasedUpkeepGate:
-    """The right to upkeep, shared by all who know its fence; nothing is moved or removed once it is given back.
+    """The right to upkeep, shared by all that know its fence; nothing is moved or removed once it is released.
 
-    Whoever took the lease gives it back; a machine that was paused meanwhile
-    finds its fence outdated when it wants to commit.
+    The process that took the lease releases it; a machine that was paused in the meantime finds its fence outdated
+    when it commits.
     """
 
     def __init__(self, gate: SharedGate, claims: PackClaims, now: Callable[[], int], fence: int) -> None:
@@ -278,7 +276,7 @@ class LeasedUpkeepGate:
 
 
 class UpkeepLease:
-    """The right to move and remove packs, until it is given back or its time is over."""
+    """The right to move and remove packs, until it is released or expires."""
 
     def __init__(self, claims: PackClaims, fence: int) -> None:
         self._claims = claims

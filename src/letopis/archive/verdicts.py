@@ -1,12 +1,11 @@
-"""One verdict a pair of versions: kept since the newer one came, else reached when somebody asks, and kept then.
+"""One verdict per pair of versions: stored when the newer one is recorded, or else reached at the first query and
+stored then.
 
-Two versions that follow each other have one verdict, with its score and its
-reason, in the row of the newer one. A version that came in by hand or by an
-import, or whose neighbour came late or was dropped, is judged at the first
-question; pairs that are further apart are judged at every question, by the
-same rules and with what is known of their host. Where no verdict was reached
-yet, every list says so (`NOT_JUDGED`). A clone has the verdicts of its origin;
-what it reaches itself it keeps until a pull brings the page anew.
+Two consecutive versions have one verdict, with its score and reason, in the row of the newer one. A version that was
+put or imported, or whose predecessor came late or was dropped, is judged at the first query. Pairs that are not
+consecutive are judged at every query, by the same rules and with what is known about their host. While there is no
+verdict, every list says so (`NOT_JUDGED`). A clone has the verdicts of its origin; its own are kept until a pull
+updates the page.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def verdict_between(archive: Archive, old: Version, new: Version, pages: tuple[P
 
 
 class ReplacedText(NamedTuple):
-    """A text that went and one that came; empty where there was none."""
+    """A removed and an added text; empty if there was none."""
 
     removed: str = ""
     added: str = ""

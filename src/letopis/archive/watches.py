@@ -1,7 +1,7 @@
-"""What monitoring keeps in the record: watches, the defaults of their tags, their alerts and deliveries, and searches.
+"""What monitoring stores in the record: watches, the defaults of their tags, their alerts and deliveries, and saved
+searches.
 
-`watches_of` is the way to the watches of an archive; each of its changes is
-one transaction.
+`watches_of` gives access to the watches of an archive; each change is one transaction.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class LatestChange(NamedTuple):
 
 
 class WatchedPage(NamedTuple):
-    """What the record says of a page in a list of watches; empty for one that was never checked."""
+    """What the record knows about a page in a list of watches; empty for one that was never checked."""
 
     title: str = ""
     last: Check | None = None

@@ -1,11 +1,10 @@
 """The right to write, held as briefly as possible so that several processes can share an archive; a clone has none.
 
-The store's lease comes first, the catalogue's transaction inside it; whoever
-needs both takes them in this order, so nobody waits for the other in a ring.
+The lease of the store is taken first, the transaction of the catalogue inside it; everybody who needs both takes them
+in this order, so there are no deadlocks.
 
-On media that cannot be written to (a disc, a snapshot, somebody else's share) packs are read in place. Catalogue and
-indexes are opened for writing even by readers (SQLite recovers its log, an index follows the record), so a reader
-works on a temporary copy of them.
+On read-only media (a disc, a snapshot, a share) packs are read in place. Even readers open catalogue and indexes for
+writing (SQLite recovers its log, an index follows the record), so there a reader uses temporary copies of them.
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ def refuse_clone(folder: Path) -> None:
     """`Refused` when the archive is a clone."""
     if is_clone(folder):
         raise Refused(
-            f"this archive is a clone of {_origin(folder)} and takes in only what a pull brings",
-            Remedy(f"pull {folder} --detach", "letopis.exchange.replica.detach()", "make it one of its own with"),
+            f"this archive is a clone of {_origin(folder)} and accepts only what a pull transfers",
+            Remedy(f"pull {folder} --detach", "letopis.exchange.replica.detach()", "make it independent with"),
         )
 
 

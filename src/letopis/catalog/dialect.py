@@ -238,8 +238,8 @@ def _explain_sqlite(file: Path, error: sqlite3.DatabaseError) -> Exception:
     if code in _DAMAGE or any(words in text for words in _LOST_TABLE):
         return Damaged(f"{file} is damaged ({text})", REPAIR)
     if code == sqlite3.SQLITE_IOERR:
-        return NotReady(f"the disk under {file} fails or is full ({text}); look at the disk, then try again")
-    return NotReady(f"{file} cannot be used now ({text}); try again, and look at disk and memory if it stays so")
+        return NotReady(f"the disk under {file} fails or is full ({text}); check the disk, then try again")
+    return NotReady(f"{file} cannot be used now ({text}); try again, and check disk and memory if this persists")
 
 
 NO_BOUND = 2**62

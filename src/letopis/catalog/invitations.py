@@ -25,7 +25,7 @@ from letopis.tuples import NamedTuple
 MOST_INVITATIONS = 1000
 _TABLE = "account_invitation"
 _COLUMNS = "id, role, team, inviter, created, until"
-_GONE = "this invitation was used, revoked, or its time is over; ask for another one"
+_GONE = "this invitation was used, was revoked or has expired; ask for another one"
 
 
 class Invitation(NamedTuple):

@@ -103,7 +103,7 @@ def prepare_schema(
     """
     found, known = _schema_version(database, database.dialect.name), database.dialect.schema
     if found < 0:
-        raise Damaged("building this catalogue anew was interrupted", REPAIR._replace(tail=" again"))
+        raise Damaged("rebuilding this catalogue was interrupted", REPAIR._replace(tail=" again"))
     if found == known:
         return
     if found > known:
@@ -341,7 +341,7 @@ def partition_tables(database: Database, wanted: int) -> list[str]:
     where the number is right already.
     """
     if database.dialect.name != "postgresql":
-        raise UsageError("partitions need PostgreSQL; set database.url, or leave database.partitions alone")
+        raise UsageError("partitions need PostgreSQL; set database.url, or remove database.partitions")
     if not 1 <= wanted <= _MAX_PARTITIONS:
         raise UsageError(f"{wanted} partitions are not possible; set database.partitions to 1 .. {_MAX_PARTITIONS}")
     differing = [

@@ -225,7 +225,7 @@ class SecondFactors(TopicTables):
         """Switches it on with a first code; answers the recovery codes, told this once."""
         secret = self.pending(owner)
         if secret is None:
-            raise UsageError("no second factor waits for its first code; begin again")
+            raise UsageError("no second factor is being set up; start again")
         step = step_of(secret, _plain(code), now, 0)
         if step is None:
             raise UsageError("the code is wrong; type the one that the app shows now, and compare the clocks")

@@ -1,5 +1,4 @@
 """(old, new) -> what changed: digests, blocks, near-duplicates, differences and how they are shown.
 
-Pure functions over pages, texts and bytes; nothing here reads or writes
-anything, and no input makes any of it run without bound.
+Pure functions of pages, texts and bytes; they read and write nothing, and take bounded time for any input.
 """

@@ -34,7 +34,7 @@ _SMALLEST_DICTIONARY = 8
 
 
 class DeltaHeader(NamedTuple):
-    """What a difference says of itself."""
+    """The header of a delta."""
 
     method: int
     old_digest: bytes

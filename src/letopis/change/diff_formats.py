@@ -22,7 +22,7 @@ from letopis.tuples import NamedTuple
 
 
 class LinkChanges(NamedTuple):
-    """Links by target and type, in document order; a link that only moved is in neither."""
+    """Links by target and type, in document order; a link that only moved is in neither list."""
 
     added: tuple[Link, ...]
     removed: tuple[Link, ...]

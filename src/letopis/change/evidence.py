@@ -1,12 +1,10 @@
-"""What speaks for a change between two states of a page, once noise is set aside.
+"""Evidence for a change between two states of a page, without noise.
 
-Noise is told from news in this order: text cut into other blocks; blocks that
-only moved; what somebody muted; frames and banners; adverts, filler and
-consent notices; clocks and counters; labels and contents; what changes at
-every visit without saying anything new. A sentence that was never there is
-news however often its place changes. What remains is *strong* evidence (text
-that came, went or was edited) or *weak* (a few words in place of others;
-metadata nobody sees).
+Noise is separated from news in this order: text split into other blocks; blocks that only moved; muted text; frames
+and banners; advertisements, filler and consent notices; clocks and counters; labels and tables of contents; what
+changes at every visit without saying anything new. A sentence that is new to the page is news however often its place
+changes. What remains is *strong* evidence (text that was added, removed or edited) or *weak* (a few words that
+replace others; invisible metadata).
 """
 
 from __future__ import annotations
@@ -66,7 +64,7 @@ _MOST_BRIEF = 200
 
 
 class WeightedBlock(NamedTuple):
-    """One block that differs: where it stands on its side and what it adds to the evidence."""
+    """One block that differs: its position on its side and its weight as evidence."""
 
     at: int
     strong: float
@@ -75,7 +73,7 @@ class WeightedBlock(NamedTuple):
 
 @dataclass(slots=True)
 class Evidence:
-    """What speaks for a change between two states of a page."""
+    """The evidence for a change between two states of a page."""
 
     added: list[WeightedBlock] = field(default_factory=list)
     removed: list[WeightedBlock] = field(default_factory=list)
@@ -87,7 +85,7 @@ class Evidence:
 
 
 class Experience(NamedTuple):
-    """What is known beforehand of a page: its host's frame, its own habits, what people said of its changes."""
+    """What is already known about a page: the frame of its host, its habits, and the mute rules of people."""
 
     frame: frozenset[int]
     habits: PageHabits
@@ -95,10 +93,10 @@ class Experience(NamedTuple):
 
 
 class ChangeJudge:
-    """Compares two states of a page in the light of what is known of it.
+    """Compares two states of a page, using what is known about it.
 
-    `noise` names the kinds of noise that were met, `muted` holds what changes
-    so often that it was left out, and what somebody muted.
+    `noise` names the kinds of noise that were found, `muted` contains what was left out because it changes often or
+    somebody muted it.
     """
 
     def __init__(self, old: Fingerprint, new: Fingerprint, known: Experience) -> None:

@@ -1,9 +1,8 @@
-"""What of a page is compared and shown: chosen parts in, noisy parts out, by CSS, XPath, JSONPath or pattern.
+"""What of a page is compared and shown: selected parts in, noisy parts out, by CSS, XPath, JSONPath or pattern.
 
-Filters act on copies, at comparison and display; what is stored is always
-what the server sent. They run in the order given. Markup filters (`css`,
-`xpath`, `remove`) and `jsonpath` choose from the source; `include`,
-`exclude` and `ignore` work on lines or blocks of text afterwards.
+Filters work on copies, for comparison and display; the archive stores what the server sent. They run in the given
+order. Markup filters (`css`, `xpath`, `remove`) and `jsonpath` select from the source; `include`, `exclude` and
+`ignore` then work on lines or blocks of text.
 """
 
 from __future__ import annotations
@@ -146,13 +145,11 @@ _SOURCE_KINDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ContentFilter:
-    """One filter; a wrong expression is a UsageError at once, not at the next check.
+    """One filter; an invalid expression raises a UsageError at once, not at the next check.
 
-    css, xpath: keep what matches. remove: drop elements by CSS. jsonpath:
-    keep values. include, exclude: keep or drop lines that match a regular
-    expression. ignore: drop the matching text itself, wherever it stands.
-    price, stock: keep the price, or whether a thing is in stock, as far as
-    the elements that match a CSS selector tell.
+    css, xpath: keep what matches. remove: drop elements by CSS. jsonpath: keep values. include, exclude: keep or drop
+    lines that match a regular expression. ignore: drop the matching text itself, wherever it is. price, stock: keep
+    the price, or whether a product is in stock, according to the elements that match a CSS selector.
     """
 
     kind: FilterKind

@@ -1,7 +1,7 @@
-"""A page as numbers: the forms of a text in which it is compared, and one hash, length and kind for each block.
+"""A page as numbers: normal forms of its text for comparison, and one hash, length and kind per block.
 
-`fingerprint` is on the way of every fetched page, so it makes one pass over
-the joined text in C and nothing block by block that can wait.
+`fingerprint` is called for every fetched page, so it makes one pass over the joined text in C and computes per block
+only what it must.
 """
 
 from __future__ import annotations
@@ -311,11 +311,10 @@ MAX_BLOCKS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What of a page is needed to compare it.
+    """What is needed of a page to compare it.
 
-    `blocks` holds the texts while they are at hand; it is not stored and
-    takes no part in equality. Blocks without letters, digits and marks are left
-    out; beyond `MAX_BLOCKS` the rest of a page is one block.
+    `blocks` contains the texts while they are available; it is not stored and ignored by equality. Blocks without
+    letters, digits and marks are left out; beyond `MAX_BLOCKS` the rest of a page is one block.
     """
 
     text_hash: int

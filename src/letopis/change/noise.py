@@ -1,6 +1,7 @@
-"""What differs between two states of a page and says nothing: frames, banners, adverts, labels, consent notices.
+"""Differences between two states of a page that say nothing: frames, banners, advertisements, labels, consent
+notices.
 
-`MuteRules` is what people said about it themselves.
+`MuteRules` are what people decided about them.
 """
 
 from __future__ import annotations
@@ -299,10 +300,10 @@ class ChangedBlocks(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MuteRules:
-    """What people said of the changes of a page, in texts of blocks with every number as one mark.
+    """The rules that people set for the changes of a page, in texts of blocks with every number as one mark.
 
-    `always` never counts, nor does a block right behind one of `behind`;
-    `never` is not muted however often it changes.
+    `always` never counts, nor does a block right after one of `behind`; `never` is not muted however often it
+    changes.
     """
 
     always: frozenset[str] = frozenset()
@@ -323,7 +324,7 @@ class MuteRules:
 
 
 class NoiseFilter:
-    """Knows what of two states of a page is around their words; says nothing where only stored forms are at hand."""
+    """Finds what surrounds the content in two states of a page; finds nothing if only stored forms are available."""
 
     def __init__(self, old: Fingerprint, new: Fingerprint) -> None:
         self.old, self.new = old, new

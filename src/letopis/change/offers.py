@@ -1,7 +1,6 @@
-"""What a shop says of a thing it sells: its price, and whether it is in stock.
+"""What a shop says about a product: its price, and whether it is in stock.
 
-Shops tell machines in JSON-LD, microdata or metadata; where they do not, the
-text that people read is searched.
+Shops publish this in JSON-LD, microdata or metadata; otherwise the visible text is searched.
 """
 
 from __future__ import annotations

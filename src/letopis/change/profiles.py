@@ -1,10 +1,8 @@
-"""What is learned of a host and of a page, in bounded memory: shared boilerplate, slots that always change.
+"""What is learned about a host and a page, in bounded memory: shared boilerplate, slots that always change.
 
-A *slot* is a place on the page: so many blocks after a block that stands
-there once, or so many before one. Only replacements train a slot; a list
-that grows at the same place every day is news, not noise. What a restless
-slot may hide is for `letopis.change.noise` to say: never a sentence that
-nobody has read there before.
+A *slot* is a place on the page: a number of blocks after a block that occurs there once, or before one. Only
+replacements train a slot; a list that grows at the same place every day is news, not noise. `letopis.change.noise`
+decides what a restless slot may hide: never a sentence that is new to the page.
 """
 
 from __future__ import annotations
@@ -31,14 +29,12 @@ _HOST_MAGIC = 0xB1
 
 
 class HostProfile:
-    """On how many documents of a host each block stands.
+    """On how many documents of a host each block occurs.
 
-    A document counts once however often it is visited: pass its former
-    fingerprint as `old` when it is seen again. At most `capacity` blocks are
-    remembered between calls, the most frequent ones; of blocks that are too
-    rare to matter, and most of a site's text is, only the latest. After many
-    pages old counts fade, so that a redesign is learned. Not for use by two
-    threads at once.
+    A document counts once however often it is visited: pass its former fingerprint as `old` when it is seen again. At
+    most `capacity` blocks are remembered between calls, the most frequent ones; of blocks that are too rare to
+    matter, which is most text of a site, only the latest. Old counts fade after many pages, so that a redesign is
+    learned. Not for use by two threads at once.
     """
 
     def __init__(self, capacity: int = CAPACITY) -> None:
@@ -147,7 +143,9 @@ _START, _END = 1, 2
 
 
 class ChangedRegion(NamedTuple):
-    """A run of blocks that differs, and its anchors on either side: so many blocks away, and which (0: none)."""
+    """A run of blocks that differs, and its anchors on either side: the distance in blocks, and which block (0:
+    none).
+    """
 
     op: Op
     before: tuple[int, int]

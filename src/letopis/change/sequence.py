@@ -1,10 +1,8 @@
 """The difference of two sequences of hashable tokens, always in bounded work.
 
-Everything else in this unit (blocks, lines, words, tags) is cut into tokens,
-numbered, and compared here. The exact comparison costs `len(a) * len(b)` bit
-cells; a `Budget` says how many may be spent. What does not fit is split at
-runs that occur once on both sides, and what still does not fit is told as
-"replaced": coarser, never wrong, never slow.
+Everything else in this unit (blocks, lines, words, tags) is split into tokens, numbered, and compared here. The exact
+comparison costs `len(a) * len(b)` bit cells; a `Budget` limits them. What does not fit is split at runs that occur
+once on both sides, and what still does not fit is reported as "replaced": coarser, but never wrong and never slow.
 """
 
 from __future__ import annotations

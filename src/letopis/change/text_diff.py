@@ -1,10 +1,9 @@
 """Differences of texts at three levels: lines, words inside changed lines, characters inside changed words.
 
-All work is bounded. Lines are compared first; in changed runs of lines each
-line is set beside the one that it came from and opened to words, and changed
-words to characters, only while budgets of size and time last. What does not
-fit stays at the coarser level. A line that shares little with the one before
-is shown as rewritten, not as the words that happen to stand in both.
+All work is bounded. Lines are compared first. In changed runs of lines, each line is compared by words with the line
+it came from, and changed words by characters, while budgets of size and time last. What does not fit stays at the
+coarser level. A line that shares little with its predecessor is shown as rewritten, not as the words that happen to
+be in both.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _FEW_WORDS = 2
 
 
 class DiffPiece(NamedTuple):
-    """A run of text that stayed, came, went or was replaced."""
+    """A run of text that was kept, added, removed or replaced."""
 
     tag: Tag
     old: str

@@ -1,6 +1,6 @@
-"""Short texts that say how much or how it stands: money, shares, measures, states. They are news however short.
+"""Short texts that state amounts or conditions: money, shares, measures, states. They are news however short.
 
-An odd word too many makes news of a counter, one too few hides a price: the tables lean to the former.
+If the tables contain a word too many, a counter becomes news; a word too few hides a price. They lean to the former.
 Numbers are read as people write them: `1 299,90`, `1,299.90`, `1'299.90`, `1,23,456`, `-5`, `0,125`, in any digits.
 """
 

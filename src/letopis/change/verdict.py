@@ -1,4 +1,4 @@
-"""Did it change? Three answers kept apart: same bytes, same text, changed meaningfully."""
+"""Did it change? Three separate answers: same bytes, same text, changed meaningfully."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""The new page as it looks, with what came and went marked inside it.
+"""The new page as it looks, with additions and removals marked inside it.
 
-Both pages are parsed and written again by the HTML parser, so that their
-tags can be told from text with certainty; whatever could act (scripts,
-frames, handlers) is taken out on the way, and a content policy in the result
-forbids the rest. Tags are matched by name alone: attributes change at every
-visit on many pages, and the reader sees text.
+Both pages are parsed and written again by the HTML parser, so that tags can be distinguished from text with
+certainty. Active content (scripts, frames, handlers) is removed, and a content policy in the result forbids the rest.
+Tags are matched only by name: on many pages attributes change at every visit, and readers see text.
 """
 
 from __future__ import annotations
@@ -106,7 +104,7 @@ def _undrawn(reason: str) -> str:
 
 
 class _Part(NamedTuple):
-    """Tokens that stayed (`equal`, as the new page has them) or became others."""
+    """Tokens that were kept (`equal`, as the new page has them) or replaced."""
 
     equal: bool
     old: list[str]
@@ -143,7 +141,7 @@ def _parts(old: list[str], new: list[str], budget: Budget) -> Iterator[_Part]:
 
 
 class _Source:
-    """One page after parsing: the styles of its head, its body as markup. Sheets from elsewhere only with `remote`."""
+    """One page after parsing: the styles of its head, its body as markup. External style sheets only with `remote`."""
 
     def __init__(self, text: str, remote: bool = False) -> None:
         document = LexborHTMLParser(text[:_ROUGH])
@@ -217,7 +215,7 @@ def _head(page: _Source, base_url: str, remote: bool) -> str:
 
 
 class _SafeTags(dict[str, str]):
-    """Harmless forms of tags, made once each."""
+    """Harmless forms of tags, each created once."""
 
     def __missing__(self, token: str) -> str:
         self[token] = safe_tag(token)
@@ -225,7 +223,7 @@ class _SafeTags(dict[str, str]):
 
 
 class _Writer:
-    """Puts marks around runs of text, never around tags; every tag goes out in its harmless form."""
+    """Puts marks around runs of text, never around tags; every tag is written in its harmless form."""
 
     def __init__(self) -> None:
         self.out: list[str] = []

@@ -121,7 +121,7 @@ def shared_options(function: F) -> F:
     options = [
         _shared_option("--archive", stored="archive", metavar="WHERE", help="Folder of the archive."),
         _shared_option("--config", stored="config", metavar="FILE", help="Settings file (letopis.toml)."),
-        _shared_option("--json", stored="as_json", is_flag=True, help="One JSON object a line."),
+        _shared_option("--json", stored="as_json", is_flag=True, help="One JSON object per line."),
         _shared_option("-q", "--quiet", stored="quiet", is_flag=True, help="Print results only."),
         _shared_option("-v", "--verbose", stored="verbose", count=True, help="Print more detail."),
     ]

@@ -43,7 +43,7 @@ class Verb(NamedTuple):
 VERBS: dict[str, Verb] = {
     "init": Verb("operations.totals", "Create an archive"),
     "check": Verb("operations.checks", "Check pages now: available, changed, changed for you"),
-    "get": Verb("operations.pages", "Print a page as it is, was, or last was"),
+    "get": Verb("operations.pages", "Print a page as it is now, or as of any time"),
     "versions": Verb("operations.checks", "List the versions of a page"),
     "sets": Verb("operations.captures", "List the captures of a whole page"),
     "set": Verb("operations.captures", "List the resources of a whole page"),
@@ -55,7 +55,7 @@ VERBS: dict[str, Verb] = {
     "patch": Verb("measures", "Apply a binary difference"),
     "extract": Verb("measures", "Show a document as metadata, blocks and links"),
     "put": Verb("operations.pages", "Store a version by hand"),
-    "watch": Verb("watch_loop", "Standing checks: add, list, pause, remove, run and more"),
+    "watch": Verb("watch_loop", "Watches: add, list, pause, remove, run and more"),
     "saved": Verb("operations.saved_searches saved_looks alerts", "Saved searches, run again as versions arrive"),
     "crawl": Verb("crawls", "Crawl from seeds, politely, and come back when pages change"),
     "crawls": Verb("operations.crawls", "Status of the crawl; add seeds for the daemon, drop sites"),

@@ -129,12 +129,12 @@ def _convert(row: Setting, value: Any) -> Any:
 def _number(row: Setting, value: Any) -> Any:
     """Of the setting's type without a loss; not below zero, unless its default is."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise ValueError("a number is wanted")
+        raise ValueError("a number is required")
     number, least = row.type(value), min(0, row.default)
     if not least <= number <= _MOST_NUMBER:
         raise ValueError(f"write a number from {least:g} to {_MOST_NUMBER:g}")
     if not isinstance(value, str) and number != value:
-        raise ValueError("a whole number is wanted")
+        raise ValueError("an integer is required")
     return number
 
 
@@ -145,7 +145,7 @@ def parse_size(text: str) -> int:
         raise UsageError(f"'{text}' is not a size; write a size as 4096, 64KiB, 10MiB or 1GiB")
     size = float(match[1]) * _SIZES[match[2]]
     if size > _MOST_SIZE:
-        raise UsageError(f"'{text[:70]}' is too much; write a size as 4096, 64KiB, 10MiB or 1GiB")
+        raise UsageError(f"'{text[:70]}' is too large; write a size as 4096, 64KiB, 10MiB or 1GiB")
     return int(size)
 
 

@@ -303,7 +303,7 @@ class ServeSettings(SettingsSection):
 class JobsSettings(SettingsSection):
     """The queue of questions, and what one of them may use up."""
 
-    workers: int = setting(4, "number of job packages that a daemon runs at once, each in a process of its own")
+    workers: int = setting(4, "number of job packages that a daemon runs at once, each in a separate process")
     queued: int = setting(1000, "maximum number of queued runs per user")
     run_time: float = setting(3600.0, "maximum duration of a run", "seconds")
     memory: int = setting(2048 * MiB, "maximum memory of a worker, 0 for no limit", "bytes")

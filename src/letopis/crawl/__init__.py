@@ -1,4 +1,4 @@
-"""Crawling: agents that take, look, record and plan."""
+"""Crawling: agents that take URLs, check them, record the results and plan the next visits."""
 
 from letopis.crawl.agent import Agent, CrawlLimits
 from letopis.crawl.commits import CrawlPause, CrawlStats

@@ -1,8 +1,8 @@
-"""One crawling process: takes URLs from the frontier, looks at them, records batches.
+"""One crawling process: takes URLs from the frontier, fetches them, records batches.
 
-The way of a page: `Frontier.take` -> `Visitor.turn` and `ask` -> `Frontier.give_back` ->
-`PendingLooks` (`Visitor.judge`) -> `BatchCommitter` (`RevisitPlanner`, `Archive.record` with what
-follows for the frontier in the same transaction).
+The way of a page: `Frontier.take` -> `Visitor.turn` and `ask` -> `Frontier.give_back` -> `PendingLooks`
+(`Visitor.judge`) -> `BatchCommitter` (`RevisitPlanner`, then `Archive.record`, which updates the frontier in the same
+transaction).
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ _READ_AGAIN_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class CrawlLimits:
-    """When a crawl is over: after so many pages, bytes or seconds, or when nothing is due.
+    """When a crawl ends: after so many pages, bytes or seconds, or when nothing is due.
 
-    A crawl of so many pages or bytes ends too when nothing is due: the next visit to a page may be a year away. Bytes
-    are those that came over the network; what is under way when they are used up is finished and recorded.
+    A crawl limited by pages or bytes also ends when nothing is due, because the next visit to a page may be a year
+    away. Bytes are counted on the network; fetches in progress when they are used up are finished and recorded.
     """
 
     pages: int | None = None
@@ -95,7 +95,7 @@ def _share(whole: int | None, part: int, parts: int) -> int | None:
 
 
 class CaptureMode(NamedTuple):
-    """How a crawl looks at a page: with a browser, after steps on it, or with what it refers to."""
+    """How a crawl captures a page: in a browser, after steps on it, or with its requisites."""
 
     browser: bool = False
     requisites: bool = False
@@ -106,7 +106,7 @@ _PLAIN = CaptureMode()
 
 
 class WholePages:
-    """Which pages a crawl captures whole: all of a run that was told so, else those in the scope of such a plan."""
+    """Which pages a crawl captures whole: all of a run with that option, or those in the scope of a plan with it."""
 
     def __init__(self, archive: Archive, capture: CaptureMode, *, goes_on: bool) -> None:
         self._archive = archive
@@ -139,7 +139,7 @@ class WholePages:
 
 
 class Agent:
-    """Crawls until it is stopped or its limits are reached. Everything durable is in the archive."""
+    """Crawls until it is stopped or reaches its limits. All durable state is in the archive."""
 
     def __init__(
         self,

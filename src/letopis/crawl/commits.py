@@ -1,8 +1,7 @@
-"""Answers on their way into the archive: read by the batch, planned for the next visit, recorded in one transaction,
+"""Responses on their way into the archive: read in batches, planned for the next visit, recorded in one transaction,
 and counted.
 
-A page that is read right after it was fetched costs a third more than one
-that is read among its like, and its host waits meanwhile.
+A page that is read right after its fetch costs a third more than one that is read in a batch, and its host waits.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from letopis.tuples import NamedTuple
 
 
 class CrawlPause(NamedTuple):
-    """A crawl that has nothing to fetch now. `until` None: it waits for what others plan."""
+    """A crawl that has nothing to fetch now. If `until` is None, it waits for URLs that others plan."""
 
     until: datetime | None
     paused_hosts: bool
@@ -68,9 +67,9 @@ def earliest_pause(pauses: Sequence[CrawlPause | None]) -> CrawlPause | None:
 
 @dataclass(slots=True)
 class CrawlStats:
-    """Counts since the crawl began; `seconds` is how long that is.
+    """Counts since the crawl began; `seconds` is its duration.
 
-    `not_asked` are pages that robots.txt, a setting or a limit left out, by kind: nobody fetched them.
+    `not_asked` are pages excluded by robots.txt, a setting or a limit, by kind: they were not requested.
     """
 
     fetched: int = 0
@@ -169,7 +168,7 @@ _KEPT_OUTCOMES = (Outcome.NEW, Outcome.CHANGED)
 
 
 class PendingLook(NamedTuple):
-    """What came of a ticket, what was known before it, and what the frontier heard of it."""
+    """The result of a ticket, what was known before it, and what the frontier was told."""
 
     ticket: Ticket
     response: Response
@@ -179,7 +178,7 @@ class PendingLook(NamedTuple):
 
 
 class FinishedLook(NamedTuple):
-    """A look that is over but for its record."""
+    """A look that only needs to be recorded."""
 
     ticket: Ticket
     look: Observation
@@ -188,7 +187,7 @@ class FinishedLook(NamedTuple):
 
 
 class PendingLooks:
-    """Answers in the order in which they came. Its length counts all that is not taken yet, read or not."""
+    """Responses in the order of their arrival. The length counts all that were not taken yet, read or not."""
 
     def __init__(self, visitor: Visitor, decisions: CrawlDecisions, options: LookOptions) -> None:
         self._visitor = visitor
@@ -244,7 +243,7 @@ _GONE_STATUSES = (404, 410)
 
 
 class PlannedLook(NamedTuple):
-    """A finished look with what follows from it, decided once however often recording is tried."""
+    """A finished look with its consequences, decided once however often recording is attempted."""
 
     done: FinishedLook
     plan: PlannedUrl
@@ -254,7 +253,7 @@ _AGAIN, _GONE = int(FrontierState.AGAIN), int(FrontierState.GONE)
 
 
 class RevisitPlanner:
-    """Asks the policy, and tells it what the owner does not want to see again. For one thread."""
+    """Asks the policy, except for pages that the owner does not want to revisit. For one thread."""
 
     def __init__(self, policy: RevisitPolicy, decisions: CrawlDecisions, counts: str) -> None:
         """`counts` tells what counts as a change, as the setting `change.count` does."""
@@ -292,7 +291,7 @@ _MAX_MET = 100_000
 
 
 class BatchCommitter:
-    """The commits of one agent. What could not be recorded waits here, and then nothing new should be begun."""
+    """The commits of one agent. What could not be recorded waits here; until then, nothing new should be started."""
 
     def __init__(
         self,

@@ -1,12 +1,10 @@
 """Several agents at once: processes on one machine, or long-running tasks of a Dask cluster.
 
-On one machine a host belongs to one agent by its number. Links to the hosts of
-others go through the record; pauses of hosts and addresses go through the
-politeness book. An agent gets its task from whoever leads the fleet, and ends
-at once when that process is killed: a crawl begun anew would otherwise ask the
-same hosts beside it. An agent that is killed is replaced at once. On a cluster
-an agent leases hosts; one whose worker dies is started again elsewhere, and
-what it held goes to others by lease.
+On one machine a host belongs to one agent by its number. Links to the hosts of others go through the record; pauses
+of hosts and addresses go through the politeness book. An agent gets its task from the leader of the fleet, and exits
+at once when that process is killed: otherwise a new crawl would request the same hosts in parallel. An agent that is
+killed is replaced at once. On a cluster an agent leases hosts; if its worker dies, it is started elsewhere, and other
+agents get its hosts by lease.
 """
 
 from __future__ import annotations
@@ -54,10 +52,10 @@ class AgentTask(NamedTuple):
 
 
 class Fleet:
-    """Runs agents until their work is done, and adds up what they did.
+    """Runs agents until their work is done, and adds up their figures.
 
-    Hosts belong to an agent by its number, so one that ends early is replaced by another of the same number, which
-    goes on with the same hosts. One that cannot begin, or ends again and again, ends the crawl of all.
+    Hosts belong to an agent by its number, so an agent that ends early is replaced by another with the same number,
+    which continues with the same hosts. If an agent cannot start, or ends repeatedly, the whole crawl ends.
     """
 
     def __init__(

@@ -1,9 +1,8 @@
-"""A crawl by levels: the start pages, all that they link to, and so on; each level is recorded before the next.
+"""A crawl by levels: the start pages, all pages they link to, and so on; each level is recorded before the next.
 
-It keeps a list of its own, so that it touches nothing but what was asked for,
-whatever else is planned in the archive, and is over when its last level is.
-With a journal it goes on where an earlier run of it was cut off: every batch
-of looks is recorded together with what it asked for and what it found.
+It has its own list of URLs, so it fetches only what was requested, whatever else is planned in the archive, and ends
+with its last level. With a journal it continues where an earlier run was interrupted: every batch is recorded
+together with the requested and the found URLs.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _STOP_POLL_SECONDS = 0.25
 
 
 class CrawlLevel(NamedTuple):
-    """A level that is on disk: how far from the start pages, how many addresses, and all figures so far."""
+    """A stored level: its distance from the start pages, its number of addresses, and all figures so far."""
 
     number: int
     pages: int
@@ -49,10 +48,10 @@ class CrawlLevel(NamedTuple):
 
 
 class LevelHooks(NamedTuple):
-    """What whoever started the crawl hears and says while it runs.
+    """Callbacks of the caller while the crawl runs.
 
-    `page` hears how many pages of how many of a level are done, and how many of the crawl; `look` of each look, as it
-    is; `wait` of a host that is left alone for so many seconds; `extend` writes in the transaction of a batch.
+    `page` gets the number of pages done and in total of a level, and of the crawl; `look` gets each result; `wait`
+    gets the seconds for which a host pauses; `extend` writes in the transaction of a batch.
     """
 
     level: Callable[[CrawlLevel], None] = lambda level: None
@@ -65,7 +64,7 @@ class LevelHooks(NamedTuple):
 
 @dataclass(slots=True)
 class CrawlProgress:
-    """How far a crawl is: addresses asked for by their level, those that wait, its figures, its bytes and seconds."""
+    """The progress of a crawl: requested addresses by level, waiting ones, its figures, its bytes and seconds."""
 
     asked: dict[str, int] = field(default_factory=dict)
     waiting: dict[str, NewUrl] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Puts an agent together and runs it: settings and seeds in, statistics out."""
+"""Creates an agent and runs it: settings and seeds in, statistics out."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _LEASED_BATCH = 32
 
 @dataclass(frozen=True, slots=True)
 class CrawlOptions:
-    """What to crawl. Without seeds the crawl goes on with what is planned."""
+    """What to crawl. Without seeds, the planned crawls continue."""
 
     seeds: tuple[str, ...] = ()
     scope: ScopeKind = ScopeKind.HOST

@@ -1,7 +1,7 @@
-"""Which URLs a crawl takes: its scope, the filters of its owner, seeds that moved, plans kept for whoever goes on.
+"""Which URLs a crawl takes: its scope, the filters of its owner, seeds that moved, and stored plans.
 
-There are five decision points: schedule, fetch, follow, store, revisit. What a
-filter cannot know yet it does not refuse.
+There are five decision points: schedule, fetch, follow, store, revisit. A filter does not refuse what it cannot know
+yet.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from letopis.frontier.filters import (
     CrawlFilter,
     CrawlFocus,
     FilterFacts,
-    TrapDetector,
     focus_score,
     link_interest,
     parse_crawl_filter,
     poor_before,
 )
+from letopis.frontier.traps import TrapDetector
 from letopis.lazy import lazy
 from letopis.model import LinkType, Observation, Page, header, to_millis
 from letopis.urls import host as host_of
@@ -86,7 +86,7 @@ FOLLOWED_LINKS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class CrawlSelection:
-    """What a crawl wants: its scope, depth and rules of addresses. `max_depth` None means as deep as the links go."""
+    """What a crawl wants: its scope, depth and rules of addresses. `max_depth` None means unlimited."""
 
     scope: Scope | Scopes
     max_depth: int | None = None
@@ -155,7 +155,7 @@ _MAX_TEXT = 20_000
 
 
 class CrawlDecisions:
-    """What one crawl wants. Remembers hosts and patterns, both bounded; for one thread."""
+    """The decisions of one crawl. Caches hosts and patterns, both limited; for one thread."""
 
     def __init__(self, settings: CrawlSettings) -> None:
         self._schedule = _parse_optional_filter(settings.schedule_if)
@@ -302,16 +302,16 @@ def plan_rules(text: str) -> UrlRules:
         return UrlRules()
     rules = url_rules.rules_from_xml(text.encode())
     if not rules.redirects and not rules.varlists:
-        raise UsageError("the rules say nothing; write them inside <urltransform>...</urltransform>")
+        raise UsageError("the rules are empty; write them inside <urltransform>...</urltransform>")
     return rules
 
 
 class PlanLimits:
-    """How much of each crawl may still be planned: a page counts for the first limited one that allows it and has room.
+    """How much of each crawl may still be planned: a page counts for the first limited crawl that allows it and has
+    room.
 
-    What a crawl without limits allows is not counted, and what none allows
-    (images from elsewhere, a seed that moved) is left to others. Hosts to
-    which a seed moved are the seed's. For one thread.
+    What an unlimited crawl allows is not counted, and what none allows (images from elsewhere, a seed that moved) is
+    left to others. Hosts to which a seed moved belong to the seed. For one thread.
     """
 
     def __init__(self, archive: Archive, plans: Sequence[CrawlPlan] | None) -> None:
@@ -436,11 +436,11 @@ _REACH_SECONDS = 5.0
 
 
 class PrivateReach:
-    """Which URLs of the queue may lie on private addresses, where the owner's command line may ask for such.
+    """Which URLs of the queue may be on private addresses, if the command line of the owner may request such
+    addresses.
 
-    An archive that only its owner crawls: all. One that has also taken
-    crawls through HTTP: those that a crawl of the owner reaches, whoever
-    planned them; of a crawl without bounds the hosts of its seeds.
+    In an archive that only its owner crawls: all. In one that also has crawls planned through HTTP: those that a
+    crawl of the owner reaches, whoever planned them; for an unlimited crawl, the hosts of its seeds.
     """
 
     def __init__(self, archive: Archive, queue: FrontierQueue) -> None:

@@ -51,9 +51,9 @@ def decoded_body(headers: Headers, raw: bytes, digest: str = "") -> DecodedBody:
         try:
             return DecodedBody(_undone(codings, part))
         except DocumentTooLarge as error:
-            return DecodedBody(body, f"{error}; stored as it came")
+            return DecodedBody(body, f"{error}; stored unchanged")
         except ValueError:
-            problem = f"a body labelled {', '.join(codings)} is not; stored as it came"
+            problem = f"a body labelled {', '.join(codings)} is not; stored unchanged"
     return DecodedBody(body, problem)
 
 

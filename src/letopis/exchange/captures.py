@@ -153,14 +153,14 @@ def _arrival(imported: ImportedCapture, report: ImportReport, where: str) -> Arr
         report.refuse("no web address (http or https)", f"{where} {imported.url[:100]}")
         return None
     except (ValueError, OverflowError):
-        report.refuse("no date that can be read", f"{where} {imported.url[:100]}")
+        report.refuse("no readable date", f"{where} {imported.url[:100]}")
         return None
     if imported.facts is not None:
         facts = _arrival_of_facts(url, moment, imported.facts, report, where)
         return None if facts is None else Arrival(facts)
     has_status = 100 <= imported.status <= 999 or (imported.revisits is not None and not imported.status)
     if not has_status:
-        report.refuse("no status that can be read", f"{where} {imported.url[:100]}")
+        report.refuse("no readable status", f"{where} {imported.url[:100]}")
         return None
     headers = restored_headers(imported.headers) if imported.record is None else imported.headers
     if imported.revisits is not None:
@@ -215,7 +215,7 @@ def _arrival_of_facts(
     try:
         return _from_facts(url, moment, facts)
     except (KeyError, TypeError, ValueError, IndexError):
-        report.refuse("facts of a check that cannot be read", f"{where} {url[:100]}")
+        report.refuse("unreadable facts of a check", f"{where} {url[:100]}")
         return None
 
 

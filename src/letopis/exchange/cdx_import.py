@@ -140,7 +140,9 @@ class _CdxImport:
                 end = span.end if span.end > span.start else min(span.start + _MOST_UNSIZED, await source.size())
                 data = await source.read(span.start, end)
             except NoRanges:
-                self._report.refuse("its server gives no ranges; download it and name its folder with --base", name)
+                self._report.refuse(
+                    "its server does not support ranges; download it and name its folder with --base", name
+                )
                 return
             except LetopisError as error:
                 self._report.refuse(f"cannot be read ({error})", name)

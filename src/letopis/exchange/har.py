@@ -112,7 +112,7 @@ def _capture(entry: dict[str, Any], report: ImportReport) -> ImportedCapture | N
     try:
         moment = rfc3339(from_millis(parse_date(date)))
     except (ValueError, OverflowError):
-        report.refuse("no date that can be read", target)
+        report.refuse("no readable date", target)
         return None
     address = str(entry.get("serverIPAddress") or "").strip("[]")
     record = exchange_record(target, moment, status, headers, body, block, address)

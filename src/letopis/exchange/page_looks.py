@@ -176,7 +176,7 @@ class PageLooks:
     def _take_info(self, fact: LookFact, date: int, refuse: _Refuse) -> None:
         info = parse_page_info(fact.body, fact.page)
         if info is None:
-            refuse("a list of the resources of a page that cannot be read", fact.page)
+            refuse("an unreadable list of the resources of a page", fact.page)
             return
         if info.left_out:
             refuse(f"more than {MOST_MEMBERS} resources of one page", fact.page)

@@ -151,6 +151,6 @@ def _loaded(archive: Archive, made: MadeRecord, time: int, report: ImportReport)
     if made.scheme in TEXTS:
         return ImportedSet(made.page, time, None, text=body.decode("utf-8", "replace"))
     if not is_picture(body):
-        report.refuse("a picture of a page that is none", made.page)
+        report.refuse("a page picture that is not an image", made.page)
         return None
     return ImportedSet(made.page, time, None, screenshot=body)

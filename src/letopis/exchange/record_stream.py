@@ -26,11 +26,11 @@ else:
 
 MAX_BLOCK = 256 * 1024 * 1024
 """Larger blocks are passed over, and told."""
-BREAKS_OFF = "the record breaks off before its end"
+BREAKS_OFF = "the record is truncated"
 WRONG_LENGTH = "its length is wrong; it was read up to the next record"
 TOO_LARGE = "larger than 256 MiB"
 NO_RECORD = "bytes that belong to no record"
-DAMAGED_MEMBER = "a compressed part is damaged or breaks off; what follows in it is lost"
+DAMAGED_MEMBER = "a compressed part is damaged or truncated; the rest of it is lost"
 
 _MAX_FIELDS = 1024 * 1024
 _PIECE = 1024 * 1024

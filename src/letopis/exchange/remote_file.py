@@ -60,7 +60,7 @@ class RemoteFile:
         if self._size is None:
             part = await self._part(0, 1)
             if part.total is None:
-                raise NoRanges(f"{self._url} does not tell its size; the whole file is fetched instead")
+                raise NoRanges(f"{self._url} does not report its size; the whole file is fetched instead")
         return self._size or 0
 
     async def read(self, start: int, end: int) -> bytes:

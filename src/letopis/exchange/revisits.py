@@ -30,7 +30,7 @@ from letopis.model import Outcome, SentRequest
 from letopis.tuples import NamedTuple
 from letopis.urls import url_key
 
-NO_BODY = "a revisit whose capture is not here; it is kept, and recorded when that comes"
+NO_BODY = "a revisit whose capture is missing; it is kept, and recorded when the capture is imported"
 _EMPTY = identify(b"")
 _OK, _NOT_MODIFIED = 200, 304
 

@@ -55,7 +55,7 @@ def _part_captures(data: bytes, name: str, report: ImportReport) -> Iterator[Imp
             report.refuse(f"more than {_MOST_PARTS} parts", name)
             return
         if not url.startswith(_WEB) or url in seen:
-            report.refuse("a part without a web address" if url not in seen else "a part that comes again", url or "-")
+            report.refuse("a part without a web address" if url not in seen else "a repeated part", url or "-")
             continue
         seen.add(url)
         yield ImportedCapture(url, date, 200, _part_headers(part), _part_body(part, body), decoded=True)

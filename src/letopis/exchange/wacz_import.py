@@ -24,7 +24,7 @@ from letopis.exchange.warc_records import WARC_SUFFIXES, page_id
 _PIECE = 1024 * 1024
 _PACKAGE = ".wacz"
 _ENDINGS = (*WARC_SUFFIXES, _PACKAGE)
-_OTHER_DIGEST = "its digest is another one; what could be read came in"
+_OTHER_DIGEST = "its digest differs; what could be read was imported"
 _MOST_FACTS = 64 * 1024 * 1024
 _MOST_LINE = 4 * 1024 * 1024
 _MOST_DEPTH = 4
@@ -90,7 +90,7 @@ def _import_package(
                     elif depth and is_wacz(copy):
                         _import_package(archive, copy, f"{where} {name}", report, progress, depth - 1)
                     else:
-                        report.refuse("no sound WACZ, or too many inside one another", f"{where} {name}")
+                        report.refuse("not a valid WACZ file, or nested too deeply", f"{where} {name}")
             for name in package.namelist():
                 if name.startswith("pages/") and name.endswith(".jsonl"):
                     _take_pages(package, name, f"{where} {name}", report)
@@ -111,18 +111,18 @@ def _take_pages(package: zipfile.ZipFile, name: str, where: str, report: ImportR
                     text = str(said.get("text") or "")
                     report.looks.name_page(ident, web_url(url), page_time(time), text, report.refuse)
     except _BROKEN as error:
-        report.refuse(f"it is damaged ({error}); what could be read came in", where)
+        report.refuse(f"it is damaged ({error}); what could be read was imported", where)
 
 
 def _digests(package: zipfile.ZipFile, where: str, report: ImportReport) -> dict[str, str]:
     """Digests of the members by their path, as `datapackage.json` lists them; empty when it does not."""
     text = _read(package, "datapackage.json")
     if text is None:
-        report.refuse("it has no datapackage.json; its files were taken without a check", where)
+        report.refuse("it has no datapackage.json; its files were imported without a check", where)
         return {}
     proof = _object(_read(package, "datapackage-digest.json") or b"{}").get("hash")
     if proof and not _fits(hashlib.new(_algorithm(str(proof)), text).hexdigest(), str(proof)):
-        report.refuse("datapackage.json is not the one that its digest was made of", where)
+        report.refuse("datapackage.json does not match its digest", where)
     listed = _object(text).get("resources")
     rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
     return {str(row.get("path")): str(row.get("hash") or "") for row in rows}
@@ -133,11 +133,11 @@ def _members(package: zipfile.ZipFile, digests: dict[str, str], where: str, repo
     present = package.namelist()
     for name in digests:
         if name.endswith(_ENDINGS) and name not in present:
-            report.refuse("it is listed in datapackage.json and not there", f"{where} {name}")
+            report.refuse("it is listed in datapackage.json but missing", f"{where} {name}")
     for name in present:
         if name.endswith(_ENDINGS):
             if digests and name not in digests:
-                report.refuse("it is not listed in datapackage.json; taken without a check", f"{where} {name}")
+                report.refuse("it is not listed in datapackage.json; imported without a check", f"{where} {name}")
             yield name
 
 
@@ -151,7 +151,7 @@ def _copied(package: zipfile.ZipFile, name: str, digest: str, where: str, report
             with package.open(name) as stream:
                 _copy(stream, copy, found.update, _most(package.getinfo(name)))
         except _BROKEN as error:
-            report.refuse(f"it is damaged ({error}); what could be read came in", where)
+            report.refuse(f"it is damaged ({error}); what could be read was imported", where)
         else:
             if digest and not _fits(found.hexdigest(), digest):
                 report.refuse(_OTHER_DIGEST, where)

@@ -240,7 +240,7 @@ class _RecordGroup:
     def add_beside(self, record: SourceRecord, report: ImportReport) -> None:
         """A record that is no capture of the web."""
         if len(record.block) > MAX_BESIDE:
-            report.refuse("no capture, and too large to be kept beside one", _target(record))
+            report.refuse("not a capture, and too large to be kept with one", _target(record))
             return
         tied = _Tied(record)
         owners = (one for one in reversed(self._held) if tied.belongs_to(one.tied))
@@ -264,7 +264,7 @@ class _RecordGroup:
         if len(held.beside) < _MOST_BESIDE:
             held.beside.append(tied.record)
         else:
-            report.refuse(f"more than {_MOST_BESIDE} records beside one capture", tied.target)
+            report.refuse(f"more than {_MOST_BESIDE} records with one capture", tied.target)
 
     def released(self, most: int, report: ImportReport) -> Iterator[ImportedCapture]:
         """Those that wait no longer, in their order."""
@@ -405,7 +405,7 @@ def arc_captures(stream: BinaryIO, report: ImportReport) -> Iterator[ImportedCap
             continue
         status, headers, body = parse_response(sound.block.lstrip(b"\r\n"))
         if not status:
-            report.refuse("no status that can be read", url)
+            report.refuse("no readable status", url)
             continue
         block = sound.block.lstrip(b"\r\n")
         kept = KeptRecord("WARC/1.0", _arc_fields(record), block[: len(block) - len(body)])

@@ -127,7 +127,7 @@ class RedirectTrail:
             raw = response.header("location")
             return Failure(FailureKind.BAD_REDIRECT, f"the redirect to '{raw[:200]}' leads to no web address")
         if self._seen[to] and (not self._new_cookie or self._seen[to] >= _MAX_REPEATS):
-            return Failure(FailureKind.REDIRECT_LOOP, f"the redirects lead in a circle, back to {to}")
+            return Failure(FailureKind.REDIRECT_LOOP, f"the redirects form a loop, back to {to}")
         if self.hops >= self.max_hops:
             return Failure(FailureKind.TOO_MANY_HOPS, f"more than {self.max_hops} redirects follow one another")
         if self._seen[to]:
@@ -322,7 +322,9 @@ class Client:
             to = redirect_target(response.url, redirect_location(response))
             failure = trail.step(response, to) or _out_of_time(exchange.deadline, request.limits)
             if failure is None and await exchange.next_request(to) is None:
-                failure = Failure(FailureKind.TIMEOUT, f"the redirect leads to {to}, whose host is left alone for now")
+                failure = Failure(
+                    FailureKind.TIMEOUT, f"the redirect leads to {to}, whose host gets no requests for now"
+                )
             if failure is not None:
                 response = response._replace(failure=failure)
                 break
@@ -347,7 +349,7 @@ def _as_asked(response: Response, hop: Request) -> Response:
             "" if asked & _CONDITIONAL else "the server says that nothing changed since a version that was not named"
         )
     elif response.status == 206:
-        wrong = "" if "range" in asked else "the server sent a part of the document, though all of it was asked for"
+        wrong = "" if "range" in asked else "the server sent a part of the document, although all of it was requested"
     else:
         wrong = "" if response.header("location") else "the server answered with a redirect that names no address"
     if not wrong:

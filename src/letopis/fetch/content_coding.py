@@ -253,4 +253,4 @@ def _step(name: str) -> _Step:
     made = _STEPS.get(name)
     if made is not None:
         return made()
-    raise DecodingStopped(FailureKind.PROTOCOL, f"the body has the content coding '{name}', which was not asked for")
+    raise DecodingStopped(FailureKind.PROTOCOL, f"the body has the content coding '{name}', which was not requested")

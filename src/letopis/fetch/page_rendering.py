@@ -22,7 +22,8 @@ from urllib.parse import urlsplit
 from letopis.config import CaptureSettings
 from letopis.errors import UsageError
 from letopis.fetch.browser_tab import BrowserTab, TabView
-from letopis.fetch.chromium import Chromium, DevtoolsError, DevtoolsSession
+from letopis.fetch.chromium import Chromium
+from letopis.fetch.devtools import DevtoolsError, DevtoolsSession
 from letopis.fetch.page_pictures import take_screenshot
 from letopis.fetch.page_steps import PageStep
 from letopis.model.web import HOP_FIELDS, Failure, FailureKind, Headers, LoadedPage, Request, Response, shown_headers
@@ -178,7 +179,7 @@ class PageRenderer:
         address, page, text = await self._read_document(tab, limit)
         body = page.encode("utf-8", "replace") if isinstance(page, str) else None
         if not address.startswith(("http://", "https://")):
-            return self._failed("the page led to an address that cannot be shown")
+            return self._failed("the page navigated to an address that cannot be shown")
         if body is None or len(body) > limit:
             return self._failed("the rendered page is larger than the size limit", FailureKind.TOO_LARGE)
         return self._rendered(body, address, LoadedPage(screenshot=await self._screenshot(tab), text=text))

@@ -122,7 +122,7 @@ class RangeReader:
         if response.failure is not None:
             raise CutShort(f"{url} was cut off: {response.failure.message}; try again", _begun(found, asked))
         if not all(_covered(found, start, end) for start, end in asked):
-            raise Unavailable(f"{url} answered with other ranges than asked for; fetch the whole file instead")
+            raise Unavailable(f"{url} answered with other ranges than requested; fetch the whole file instead")
         return found
 
     async def read_whole(self, url: str, most: int | None = None) -> bytes:

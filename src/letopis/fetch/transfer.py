@@ -177,7 +177,7 @@ class Transfer:
         if 100 <= block.status < 200:
             self._informational += 1
             if self._informational > _MAX_INFORMATIONAL:
-                return self._fail(FailureKind.PROTOCOL, "the server sends interim answers without end")
+                return self._fail(FailureKind.PROTOCOL, "the server sends endless interim responses")
             return _GO_ON
         self.status, self.http_version, self.headers, first = block
         self.header_at = self._clock()

@@ -85,7 +85,7 @@ def parse_word_query(
 ) -> WordQuery:
     """Reads a question; UsageError says what is wrong with it."""
     if text.count('"') % 2:
-        raise UsageError('a quotation mark is missing; write "words that stand together"')
+        raise UsageError('a quotation mark is missing; write "adjacent words"')
     if at is not None and (since is not None or until is not None):
         raise UsageError("a moment and a span of time exclude each other; give 'at', or 'from' and 'to'")
     if since is not None and until is not None and since > until:

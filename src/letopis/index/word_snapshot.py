@@ -263,5 +263,5 @@ def damaged_index(error: Exception) -> Damaged:
     """The one sentence about an index that cannot be read."""
     return Damaged(
         f"the index of words is damaged ({error})",
-        Remedy("search --rebuild", "letopis.index.word_index.WordIndex.rebuild()", "build it anew with"),
+        Remedy("search --rebuild", "letopis.index.word_index.WordIndex.rebuild()", "rebuild it with"),
     )

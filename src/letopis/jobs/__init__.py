@@ -1,7 +1,6 @@
-"""The processes that work off the job queue, and what they work with: packages, stylesheets, XML.
+"""The processes that run the job queue, and their tools: packages, stylesheets, XML.
 
-The steps of job files are in `letopis.jobs.language`, above the operations
-that they are made of.
+The steps of job files are in `letopis.jobs.language`, above the operations that they call.
 """
 
 from letopis.archive.jobs import JobQuery, Requester

@@ -1,4 +1,4 @@
-"""XML of jobs: documents and schemas of strangers read within bounds, results written as XML and JSON."""
+"""XML of jobs: untrusted documents and schemas read within limits, results written as XML and JSON."""
 
 from __future__ import annotations
 

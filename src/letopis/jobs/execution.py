@@ -1,7 +1,7 @@
-"""A worker process: its limits, its order, and the jobs of one package run one after the other.
+"""A worker process: its limits, its order, and the jobs of one package run one after another.
 
-Killed at any moment, a worker leaves a job that somebody else says has failed. Its heartbeat renews the lease of a job,
-publishes progress and log, and learns when to stop.
+If a worker is killed, another process marks its job as failed. Its heartbeat renews the lease of a job, publishes
+progress and log, and learns when to stop.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _LONE_SHARE = 0.8
 
 
 class JobProgress(Protocol):
-    """Handed to the steps of a job: they report how far they are, and ask whether to go on."""
+    """Passed to the steps of a job: they report their progress, and ask whether to continue."""
 
     def step(self, number: int, of: int, what: str) -> None:
         """A step begins, the first one being 1."""
@@ -74,7 +74,7 @@ class JobProgress(Protocol):
 
 
 class StopReason(StrEnum):
-    """Why a job has to stop before its end."""
+    """Why a job must stop early."""
 
     CANCELLED = "cancelled"
     PAUSED = "paused"
@@ -84,8 +84,8 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobTiming:
-    """Seconds: a worker without a sign of life for `lease` counts as dead; a job may run for `run_time`, and has
-    `grace` to stop when it is told to.
+    """Seconds: a worker without a heartbeat for `lease` counts as dead; a job may run for `run_time`, and has `grace`
+    to stop when it is told to.
     """
 
     lease: float
@@ -106,7 +106,7 @@ def kill_process_group() -> None:
 
 
 class Heartbeat:
-    """The progress of a job, with a thread of its own that lasts as long as its with block."""
+    """The progress of a job, with its own thread for the duration of the with block."""
 
     def __init__(
         self,
@@ -232,8 +232,8 @@ class Heartbeat:
 
 _SPARE_SECONDS = 30
 _PUT_BACK = {
-    StopReason.STOPPED: "stopped with its worker; it waits again: a crawl goes on where it was, others begin anew",
-    StopReason.PAUSED: "paused; when it is resumed, a crawl goes on where it was, others begin anew",
+    StopReason.STOPPED: "stopped with its worker; it is queued again: a crawl continues, others start again",
+    StopReason.PAUSED: "paused; when it is resumed, a crawl continues, others start again",
 }
 """Reasons for which a job is not over, and what its log says."""
 
@@ -289,9 +289,9 @@ class WorkOrder:
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """What the steps of one job may use: the archive, who asked for it, and how to report progress.
+    """What the steps of one job may use: the archive, the requester, and the progress.
 
-    `output` is a folder for files, None when none may be written.
+    `output` is a folder for files, None if none may be written.
     """
 
     archive: Archive
@@ -312,14 +312,14 @@ class JobContext:
 
 @dataclass(frozen=True, slots=True)
 class JobLanguage:
-    """How a job file is read, and how it is worked off; `run` raises when it was told to stop."""
+    """How a job file is read and run; `run` raises if it is told to stop."""
 
     parse: Callable[[bytes], JobQuery]
     run: Callable[[JobQuery, JobContext], bytes]
 
 
 class Worker:
-    """Works for one package at a time, as whoever started it has named it."""
+    """Works for one package at a time, as its supervisor specified."""
 
     def __init__(
         self,

@@ -1,9 +1,7 @@
-"""Job packages and stylesheets: the built-in ones, folders that users made, and those of other distributions.
+"""Job packages and stylesheets: the built-in ones, folders created by users, and those of other distributions.
 
-A package is a lane of the queue with a worker of its own, and, for one that
-is not built in, a language of its own: `query.xsl` turns its queries into
-known steps, `query.xsd` says what a query may be, `result.xsl` what becomes
-of its results.
+A package is a lane of the queue with its own worker and, unless it is built in, its own language: `query.xsl` turns
+its queries into known steps, `query.xsd` is the schema of its queries, `result.xsl` transforms its results.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ STYLESHEETS = {
     "map-page": "a page with the hierarchical map of a site",
     "sitemap": "sitemap.xml of the pages of a map",
     "news-rss": "RSS of what is new on a site, from mapdiff",
-    "broken-page": "a page of broken links, by the page they stand on",
+    "broken-page": "a page of broken links, by the page they are on",
     "text": "plain text of any result",
 }
 """Stylesheets of the package by name."""
@@ -148,7 +146,7 @@ def _installed_packages() -> Iterator[JobPackage]:
 
 
 def _origin_of(point: EntryPoint) -> str:
-    return f"brought by {point.dist.name}" if point.dist else ""
+    return f"provided by {point.dist.name}" if point.dist else ""
 
 
 def _loaded_when_run(point: EntryPoint) -> PerformQuery:
@@ -195,9 +193,9 @@ def _settings_of(folder: Path) -> dict[str, str]:
         if key not in _PACKAGE_KEYS or not isinstance(value, str):
             raise UsageError(f"'{key}' in {folder / 'package.toml'} has no meaning; use {', '.join(_PACKAGE_KEYS)}")
         if key != "description" and not _FILE_NAME.fullmatch(value):
-            raise UsageError(f"'{key}' in {folder / 'package.toml'} must be the plain name of a file beside it")
+            raise UsageError(f"'{key}' in {folder / 'package.toml'} must be the plain name of a file in its folder")
         if key != "description" and not (folder / value).is_file():
-            raise UsageError(f"{folder / value} is named in package.toml and is not there; add it")
+            raise UsageError(f"{folder / value} is named in package.toml but does not exist; add it")
     return _PACKAGE_KEYS | given
 
 

@@ -1,7 +1,7 @@
-"""Starts a worker for each package that has jobs waiting, and records what became of those that die.
+"""Starts a worker for each package that has queued jobs, and records what happened to those that die.
 
-Only so many run at once, whoever asks; packages take turns, so a long queue
-of one never keeps another waiting for longer than a slice.
+The number of workers is limited for all packages together. Packages take turns, so a long queue of one never delays
+another for longer than a slice.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ _TAIL = 4000
 
 @dataclass(slots=True)
 class PackageState:
-    """What we remember of a package: when it was last served, and how often its workers died for nothing in a row."""
+    """What the supervisor remembers about a package: when it was last served, and how often in a row its workers died
+    without reason.
+    """
 
     served: float = 0.0
     failures: int = 0
@@ -53,7 +55,7 @@ class _HousekeepingTimes:
 
 
 class Supervisor:
-    """Looks after the queue of one archive: the whole of it as a daemon, or one package of it."""
+    """Manages the queue of one archive: all of it as a daemon, or one package."""
 
     def __init__(
         self,

@@ -308,7 +308,7 @@ def _pause(response: Response, now: datetime) -> timedelta:
 
 def _unreachable(response: Response, until: datetime) -> Failure:
     """What a server whose robots.txt could not be had says of its pages."""
-    failure, then = response.failure, f"its pages are not asked for until {rfc3339(until)} (RFC 9309)"
+    failure, then = response.failure, f"its pages are not requested until {rfc3339(until)} (RFC 9309)"
     if failure is not None and failure.kind in NOT_ASKED:
         return failure
     if failure is None or response.status:

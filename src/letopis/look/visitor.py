@@ -71,7 +71,7 @@ _STOP_POLL = 0.25
 _LONGEST_WRITE, _WRITE_POLL = 60.0, 0.02
 """Seconds: for how long others are waited for that write, and how often one looks."""
 _DISALLOWED = Failure(
-    FailureKind.ROBOTS, "robots.txt of this host does not allow it; a check of this page by itself asks all the same"
+    FailureKind.ROBOTS, "robots.txt of this host does not allow it; a check of this page alone requests it anyway"
 )
 _RESOURCES_AT_ONCE = 6
 """Requests of pages to one host that asks for no pauses, as browsers have it."""
@@ -207,12 +207,12 @@ class Visitor:
 
     def refused_by_setting(self, url: str, name: str) -> Response:
         """What stands for an answer where a setting forbids to ask."""
-        why = f"the setting {name} leaves this address out; change it, or check this page by itself"
+        why = f"the setting {name} excludes this address; change it, or check this page alone"
         return self._without_asking(url, Failure(FailureKind.SETTING, why))
 
     def refused_by_limit(self, url: str) -> Response:
         """What stands for an answer where the crawl of a page has had its bytes or its time."""
-        why = "its crawl has had the bytes or the time that it may take; plan it again with more of them"
+        why = "its crawl has reached its limit of bytes or time; plan it again with a higher limit"
         return self._without_asking(url, Failure(FailureKind.SETTING, why))
 
     def _without_asking(self, url: str, failure: Failure) -> Response:
@@ -289,7 +289,7 @@ class Visitor:
 
         resources = PageResources(self._archive, response, ask, self._recent, private_ok=options.private_ok)
         if options.browser:
-            assert self._browser is not None, "whoever wants pages rendered gives a browser"
+            assert self._browser is not None, "rendering pages needs a browser"
             request = _request(response.url, None, options)
             shown = await self._browser.render(request, response, resources.ask, options.steps)
             return shown._replace(loaded=resources.loaded(shown.loaded)) if shown.as_sent is not None else shown
@@ -344,7 +344,7 @@ class Visitor:
             # Nothing was downloaded: the newest version stands for the body.
             return header._replace(skipped=header.status < 300)
         if await exchange.next_request(url) is None:
-            failure = Failure(FailureKind.TIMEOUT, "the host is left alone for now; its page was not asked for")
+            failure = Failure(FailureKind.TIMEOUT, "the host gets no requests for now; its page was not requested")
             return header._replace(failure=failure)
         return await self._client.fetch(_request(url, known, options), exchange.next_request)
 

@@ -107,13 +107,13 @@ class BlockChange(NamedTuple):
 
 
 SAME_TEXT = "same text"
+"""The reason of a verdict on versions that differ only in their bytes."""
 SAME_LINKS = "same links"
 """The reason of a verdict on versions that have links and no text."""
-TEXT_CUT = "the text is longer than what is kept; the rest was left out"
-"""The warning of a page that was read in part: what it says behind that is known by its bytes alone."""
-"""The reason of a verdict on versions whose bytes alone differ."""
+TEXT_CUT = "the text is longer than the limit; the rest was omitted"
+"""The warning of a page that was only partly read: the rest is compared by its bytes."""
 NOT_JUDGED = "not judged yet"
-"""What stands in place of a reason where no verdict was reached; whoever compares the two versions reaches it."""
+"""In place of a reason while there is no verdict; comparing the two versions reaches one."""
 
 
 class MutedBlock(NamedTuple):

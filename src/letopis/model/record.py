@@ -1,4 +1,4 @@
-"""What the archive remembers: checks, versions, and what is handed in for recording."""
+"""What the archive records: checks, versions, and the values passed in for recording."""
 
 from __future__ import annotations
 
@@ -26,20 +26,17 @@ class Outcome(StrEnum):
 
     @property
     def available(self) -> bool | None:
-        """Whether the document was there; None where nobody was asked for it."""
+        """Whether the document was available; None if it was not requested."""
         return None if self is Outcome.REFUSED else self is not Outcome.UNAVAILABLE
 
 
 class Check(NamedTuple):
-    """One look at a URL, always recorded.
+    """One check of a URL, always recorded.
 
-    `available` is None where nobody was asked: that robots.txt, a setting or a
-    private address stood in the way says nothing of the document. `failure`
-    names the kind of what went wrong (a `FailureKind`, or `http` for an error
-    status), `error` says it in a sentence. `version` is the number of the
-    version that was current after the check, None when there was none.
-    `changed_for_you` is filled in for the observer
-    that asked; `cached` marks an answer given from the record.
+    `available` is None if no request was sent, because of robots.txt, a setting or a private address: that says
+    nothing about the document. `failure` names the kind of failure (a `FailureKind`, or `http` for an error status),
+    `error` describes it in a sentence. `version` is the number of the version that was current after the check, None
+    if there was none. `changed_for_you` is set for the observer that asked; `cached` marks an answer from the record.
     """
 
     url: str
@@ -67,15 +64,15 @@ class Check(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """In one word: the outcome, but `noise` for a new version that says nothing new."""
+        """In one word: the outcome, but `noise` for a new version without a meaningful change."""
         return "noise" if self.outcome is Outcome.CHANGED and self.meaningful is False else str(self.outcome)
 
 
 class Version(NamedTuple):
-    """Content that differs from the one before, with the span in which it was seen.
+    """Content that differs from the previous version, with the span of time in which it was seen.
 
-    `body` is empty in listings. `digest` is the base32 SHA-1 of the body, as
-    in CDX and WARC. `decoded_bytes` counts coder output of this very read.
+    `body` is empty in listings. `digest` is the base32 SHA-1 of the body, as in CDX and WARC. `decoded_bytes` is the
+    coder output of this read.
     """
 
     url: str
@@ -104,7 +101,7 @@ class Put(NamedTuple):
 
 
 class PutResult(NamedTuple):
-    """What a put did. `stored` is False when it equalled the newest version."""
+    """The result of a put. `stored` is False if the body equalled the newest version."""
 
     url: str
     number: int

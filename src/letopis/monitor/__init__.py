@@ -1,4 +1,6 @@
-"""Checks for people: did it change since I looked, what changed, was it up; and standing checks that tell."""
+"""Checks for people: whether a page changed since they last looked, what changed, whether it was available; and
+watches.
+"""
 
 from letopis.monitor.checker import Checker, CheckOptions
 from letopis.monitor.monitor import Monitor, MonitoredResource

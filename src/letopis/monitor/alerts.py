@@ -1,4 +1,4 @@
-"""(watch, history, change) -> alerts: what the checks since the last judgement of a watch are worth saying. Pure."""
+"""(watch, history, change) -> alerts: which alerts follow from the checks since the last judgement of a watch. Pure."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ _SAME_STATUS = {304: 200}
 class WatchState(NamedTuple):
     """What a watch remembers between two checks; times in milliseconds.
 
-    `version` is the id of the version it last judged, `judged` the time of
-    the last check it considered, `failures` counts unavailable checks in a
-    row, `down` and `still` say that it has already alerted of them.
+    `version` is the id of the version it last judged, `judged` the time of the last check it considered, `failures`
+    counts unavailable checks in a row, `down` and `still` say that it has already alerted about them.
     """
 
     judged: int = 0
@@ -46,10 +45,10 @@ class WatchState(NamedTuple):
 
 
 class WatchDifference(NamedTuple):
-    """What changed between the version that was judged last and the newest, through the watch's filters.
+    """What changed between the version that was judged last and the newest, through the filters of the watch.
 
-    `counts` is the answer of `change.count`; `share` is 0..1 of the page;
-    `score` and `reason` are those of the verdict.
+    `counts` is the answer of `change.count`; `share` is 0..1 of the page; `score` and `reason` are those of the
+    verdict.
     """
 
     counts: bool
@@ -79,7 +78,7 @@ class WatchHistory(NamedTuple):
 
 
 class Alert(NamedTuple):
-    """One cause to notify, as a sentence, with the difference where there is one."""
+    """One reason to notify, as a sentence, with the difference if there is one."""
 
     kind: AlertKind
     time: datetime

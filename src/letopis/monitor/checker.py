@@ -1,4 +1,4 @@
-"""Checks of one or many URLs: from the record where that is fresh enough, else from the web."""
+"""Checks of one or many URLs: from the record if that is recent enough, else from the web."""
 
 from __future__ import annotations
 
@@ -37,13 +37,11 @@ _PORTION_SECONDS = 1.0
 class CheckOptions(NamedTuple):
     """How a check is made.
 
-    An empty `uid` looks for nobody: no place of an observer is asked for or
-    moved. `private_ok` follows from `fetch.private` (`letopis.fetch.private_ok`).
-    `browser` has pages rendered after `steps` on them, which needs the extra
-    of that name; `head` means nothing then. `requisites` takes what a page
-    refers to as well. `headers` go with the requests for pages. A URL whose turn at its host does not come within
-    `patience` seconds is not asked, nor is one whose turn comes after `stopped`
-    said so; `waiting` gets a sentence about a host that has to be waited for, `recorded` how many looks were.
+    An empty `uid` means no observer: no mark is read or moved. `private_ok` follows from `fetch.private`
+    (`letopis.fetch.private_ok`). `browser` renders pages after `steps` on them; `head` then has no effect.
+    `requisites` also captures what a page refers to. `headers` are sent with the requests for pages. A URL that gets
+    no turn at its host within `patience` seconds, or only after `stopped` returned true, is not requested. `waiting`
+    gets a sentence about a host that has to be waited for, `recorded` the number of recorded checks.
     """
 
     uid: str = "default"
@@ -62,7 +60,7 @@ class CheckOptions(NamedTuple):
 
 
 class Checker:
-    """Checks URLs; every look is recorded before it is answered."""
+    """Checks URLs; every check is recorded before it is returned."""
 
     def __init__(
         self, archive: Archive, client: WebClient, book: PolitenessBook, browser: BrowserFetcher | None = None

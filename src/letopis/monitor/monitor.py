@@ -1,6 +1,6 @@
-"""Questions about URLs as one observer asks them: did it change since my last look, what changed, was it up.
+"""Questions about URLs for one observer: did it change since the last check, what changed, was it available.
 
-Blocking, over an event loop in a thread of its own.
+Blocking, with an event loop in a separate thread.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class BackgroundLoop:
 
 
 class Monitor:
-    """Answers "since *my* last look" for one observer over a shared archive.
+    """Answers "what is new since *my* last check" for one observer of a shared archive.
 
-    Blocking and safe to call from plain scripts, threads and notebooks. An
-    archive that was opened here is closed by `close`.
+    Blocking and safe to call from plain scripts, threads and notebooks. An archive that was opened here is closed by
+    `close`.
     """
 
     def __init__(self, archive: Archive | str | Path, uid: str = "default") -> None:
@@ -79,13 +79,13 @@ class Monitor:
         self._checker: Checker | None = None
 
     def get(self, url: str) -> MonitoredResource:
-        """A URL to ask about; nothing is fetched yet."""
+        """A URL to ask questions about; nothing is fetched yet."""
         return MonitoredResource(self, parse_user_url(url))
 
     def check_multi(
         self, urls: Iterable[str], *, now: bool = False, progress: Callable[[int], None] = lambda done: None
     ) -> list[Check]:
-        """Checks many URLs at once; failures stand in the checks and are not raised, nor are texts that are no URLs."""
+        """Checks many URLs at once; failures, including invalid URLs, are in the checks and are not raised."""
         texts = list(urls)
         addresses, found = usable_addresses(texts, self.archive.clock())
         checks = self.look(list(addresses.values()), self.options._replace(now=now), progress)
@@ -97,18 +97,18 @@ class Monitor:
         return ObserverMarks(self.archive, self.options.uid).known()
 
     def allow_large_documents(self) -> None:
-        """From now on documents over the size limit are stored too."""
+        """From now on, documents over the size limit are stored too."""
         self.options = self.options._replace(force=True)
 
     def use_browser(self) -> None:
-        """From now on pages are looked at as a browser shows them; MissingExtra when there is none here."""
+        """From now on, pages are rendered in a browser; MissingExtra if there is none on this machine."""
         browser.require_browser(self.archive.settings.fetch.chromium)
         self.options = self.options._replace(browser=True)
 
     def look(
         self, urls: list[str], options: CheckOptions, progress: Callable[[int], None] = lambda done: None
     ) -> list[Check]:
-        """Checks with options of one's own."""
+        """Checks with the given options."""
         return self._loop.run(self._look(urls, options, progress))
 
     async def _look(self, urls: list[str], options: CheckOptions, progress: Callable[[int], None]) -> list[Check]:
@@ -117,7 +117,7 @@ class Monitor:
         return await self._checker.check(urls, options, progress)
 
     def close(self) -> None:
-        """Ends connections; cookies are saved."""
+        """Closes connections; cookies are saved."""
         if self._checker is not None:
             self._loop.run(self._stack.aclose())
             self._checker = None
@@ -184,9 +184,9 @@ class MonitoredResource:
         self.url = url
 
     def check(self, *, now: bool = False, force: bool = False, head: bool = False) -> Check:
-        """Checks, records, and raises when the document was not available.
+        """Checks, records, and raises an error if the document was not available.
 
-        Within `monitor.min_interval` of the last check the record answers, unless it is to be asked `now`.
+        Within `monitor.min_interval` of the last check, the answer comes from the record unless `now` is set.
         """
         return raise_for_check(self._check(now=now, force=force, head=head))
 
@@ -196,12 +196,12 @@ class MonitoredResource:
         return self._monitor.look([self.url], options)[0]
 
     def get_last_version(self, *, now: bool = False) -> Version:
-        """The current version, after a check that must succeed; `now` asks the server within the least interval too."""
+        """The current version, after a check that must succeed; with `now`, even within the minimum interval."""
         raise_for_check(self._check(now=now))
         return self._archive.get(self.url)
 
     def get_version(self, which: Moment | int, *, now: bool = False) -> Version:
-        """The version at a time (after a check when the time is later than the last one), or by number."""
+        """The version at a time (after a check if the time is later than the last one), or by number."""
         if isinstance(which, int):
             return self._archive.get(self.url, version=which)
         moment = as_moment(which, self._archive.clock(), ends_day=True)
@@ -210,11 +210,11 @@ class MonitoredResource:
         return self._archive.get(self.url, at=moment)
 
     def changed(self, *, now: bool = False) -> bool | None:
-        """Whether it changed since this observer's last look; None at the first one."""
+        """Whether it changed since the last check of this observer; None at the first one."""
         return raise_for_check(self._check(now=now)).changed_for_you
 
     def changes(self, format: str = "unified", *, now: bool = False) -> str | bytes:
-        """What changed since this observer's last look, empty when nothing did."""
+        """What changed since the last check of this observer; empty if nothing did."""
         seen = ObserverMarks(self._archive, self._monitor.options.uid).last_seen(self.url)
         raise_for_check(self._check(now=now))
         new = self._archive.get(self.url)
@@ -228,7 +228,7 @@ class MonitoredResource:
         return self._archive.difference(self.get_version(start, now=now), self.get_version(end, now=now), format)
 
     def available(self, at: Moment | None = None, *, now: bool = False) -> bool:
-        """Whether it is available now, or was at the last check before a time; Refused where it is not asked."""
+        """Whether it is available now, or was at the last check before a time; Refused if it may not be requested."""
         if at is None:
             return self._available_now(now=now)
         moment = as_moment(at, self._archive.clock(), ends_day=True)
@@ -244,15 +244,15 @@ class MonitoredResource:
         return bool(check.available)
 
     def availability(self) -> list[tuple[datetime, bool]]:
-        """All checks that asked for it, as pairs of time and available."""
+        """All checks that requested it, as pairs of time and available."""
         checks = self._archive.answers.history(self.url)
         return [(check.checked_at, check.available) for check in checks if check.available is not None]
 
     def last_checked(self) -> datetime:
-        """When it was last checked; UnknownUrl when never."""
+        """When it was last checked; UnknownUrl if never."""
         return self._archive.answers.newest_checks(self.url, 1)[-1].checked_at
 
     def last_available(self, *, now: bool = False) -> Version:
-        """The newest version there ever was; a failing check is tolerated."""
+        """The newest available version; a failing check is tolerated."""
         self._check(now=now)
         return self._archive.get(self.url)

@@ -1,6 +1,6 @@
-"""What an alert says, where it goes (a web address, a file, a service of apprise), and the outbox that sends it.
+"""The text of an alert, its targets (a web address, a file, a service of apprise), and the outbox that sends it.
 
-Each notification is sent at least once, and only once unless we crash between sending it and recording that.
+Each notification is sent at least once, and exactly once unless a crash happens between sending and recording it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MOST_SUMMARY = 200_000
 class Notification(NamedTuple):
     """One alert, or a summary of several, for one target.
 
-    `key` is the same at every try, so that receivers can drop a repeat.
+    `key` is the same for every attempt, so that receivers can drop duplicates.
     """
 
     key: str
@@ -175,7 +175,7 @@ def _target_path(target: str) -> Path:
 def _to_service(target: str, message: Notification) -> None:
     service = _new_apprise()
     if not service.add(target) or not service.notify(title=message.title, body=message.body):
-        raise NotReady(f"{urlsplit(target).scheme} did not take the message; it is tried again later")
+        raise NotReady(f"{urlsplit(target).scheme} did not accept the message; it is tried again later")
 
 
 def _new_apprise() -> Any:
@@ -216,7 +216,9 @@ def retry_pause(attempts: int) -> timedelta:
 
 
 class FailedDelivery(NamedTuple):
-    """A notification that its target did not take: why, and when it is tried again; None when it is given up."""
+    """A notification that its target did not accept: the reason, and the time of the next attempt, None after the
+    last.
+    """
 
     url: str
     target: str
@@ -237,7 +239,7 @@ def shown_target(target: str) -> str:
 
 
 class TestSource(NamedTuple):
-    """What alerts of, where it is seen, and the number and name of the watch or the saved search."""
+    """The source of alerts, where it is shown, and the number and name of the watch or the saved search."""
 
     subject: str
     url: str
@@ -267,7 +269,7 @@ def _reason(error: LetopisError, target: str) -> str:
 
 
 class Outbox:
-    """The pending deliveries of an archive; several processes may send side by side."""
+    """The pending deliveries of an archive; several processes may send in parallel."""
 
     def __init__(
         self,

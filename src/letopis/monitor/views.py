@@ -1,7 +1,7 @@
-"""What a watch sees in pages: versions and their difference through its filters, and the pages that a sitemap names.
+"""What a watch sees of pages: versions and their difference through its filters, and the pages that a sitemap lists.
 
-Filters act here and in what is shown, never on what is stored. Loaded late
-by the watch loop: it needs every parser, and most checks find nothing new.
+Filters affect comparison and display, never what is stored. The watch loop loads this module late, because it needs
+every parser, and most checks find nothing new.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _HTML_HEADERS = (("Content-Type", "text/html; charset=utf-8"),)
 
 
 class FilteredVersion(NamedTuple):
-    """A version as a watch sees it: what was read of it, as text, and the source that the filters left."""
+    """A version as a watch sees it: the page, its text, and the source that the filters left."""
 
     page: Page
     text: str

@@ -28,7 +28,7 @@ else:
 
 
 class AlertKind(StrEnum):
-    """What a watch may wait for; the words of `when`."""
+    """The kinds of alert rules; the words of `when`."""
 
     CHANGED = "changed"
     STATUS = "status"
@@ -41,11 +41,11 @@ class AlertKind(StrEnum):
 _AMOUNTS = {AlertKind.UNAVAILABLE: ":3", AlertKind.UNCHANGED: ":7d"}
 ALERT_RULES = ", ".join(kind + _AMOUNTS.get(kind, "") for kind in AlertKind)
 """The words of `when`, for people."""
-_RULES_HINT = f"choose among {ALERT_RULES}, with commas between them"
+_RULES_HINT = f"choose among {ALERT_RULES}, separated by commas"
 
 
 class AlertRule(NamedTuple):
-    """One cause for an alert. `amount` counts failures in a row (unavailable) or seconds (unchanged)."""
+    """One rule for alerts. `amount` counts failures in a row (unavailable) or seconds (unchanged)."""
 
     kind: AlertKind
     amount: float = 0.0
@@ -91,7 +91,7 @@ def _parse_count(text: str) -> int:
 
 
 class AlertConditionKind(StrEnum):
-    """What a difference must hold to be worth an alert."""
+    """The kinds of conditions that a difference must meet to raise an alert."""
 
     CONTAINS = "contains"
     ADDS = "adds"
@@ -102,7 +102,7 @@ class AlertConditionKind(StrEnum):
 
 
 class WatchedValue(NamedTuple):
-    """What a watch saw from a time on: the text behind its filters, and the first number in it, where it has one."""
+    """What a watch saw from a time on: the text after its filters, and the first number in it, if it has one."""
 
     time: datetime
     version: int
@@ -112,8 +112,8 @@ class WatchedValue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AlertCondition:
-    """One demand on a difference: a text in it (case aside), the least share of the page in per cent, or a bound
-    for the first number among what came: `below` and `above`, for prices and counts.
+    """One condition of a difference: a text in it (ignoring case), the minimum share of the page in per cent, or a
+    limit for the first added number: `below` and `above`, for prices and counts.
     """
 
     kind: AlertConditionKind
@@ -183,14 +183,12 @@ def _frozen(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class WatchSpec:
-    """What was asked for; whatever is None or empty is taken from the tag, then from the settings.
+    """The options of a watch; whatever is None or empty is taken from the tag, then from the settings.
 
-    `origin` is who asked for the watch, `notify_origin` who gave its targets,
-    where that was somebody else. It looks only within its `hours`, and its
-    notifications wait while it is `quiet` and until the end of its `snooze`
-    (milliseconds), or for the times of a `summary`, at which all of them go to a target as one; hours and cron
-    times are those of its `zone`. `headers` go
-    with every request for the page. `owner` may change it, beside the owners of the archive.
+    `origin` is who created the watch, `notify_origin` who set its targets, if somebody else. It checks only within
+    its `hours`. Its notifications wait during the `quiet` hours and until the end of its `snooze` (milliseconds), or
+    for the times of a `summary`, at which all of them go to a target as one; hours and cron times are in its `zone`.
+    `headers` are sent with every request for the page. The `owner` and the owners of the archive may change it.
     """
 
     every: float | None = None
@@ -228,7 +226,7 @@ class WatchSpec:
             if not is_sendable_header(name, value):
                 raise UsageError(f"'{name[:70]}' is not a header; write 'Name: value'")
         if self.headers and (self.browser or self.steps):
-            raise UsageError("a browser sends headers of its own; leave out the headers, or the browser")
+            raise UsageError("a browser sends its own headers; leave out the headers, or the browser")
 
     def refuse_unusable(self) -> None:
         """UsageError for what can never be: a time above ten years, quiet hours without an end, bounds of no number.
@@ -316,7 +314,7 @@ SPEC_FIELDS = tuple(one.name for one in fields(WatchSpec) if one.name not in ("o
 
 
 class Watch(NamedTuple):
-    """One standing check with everything settled. `source` is the sitemap that named it, else empty.
+    """One watch with all options resolved. `source` is the sitemap that listed it, else empty.
 
     `tag_owner` gave the defaults of its tag.
     """

@@ -1,4 +1,4 @@
-"""The list of watches as people change and read it, whatever door they come through."""
+"""The list of watches as people change and read it, through any door."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LONGEST_NAME = 64
 class WatchEntry(NamedTuple):
     """One line of the list: the watch with its number, when it is due (None while paused), and what it last saw.
 
-    `spec` is what was said of this watch itself; the rest of `watch` comes from its tag and the settings.
+    `spec` are the options of this watch itself; the rest of `watch` comes from its tag and the settings.
     """
 
     id: int
@@ -48,7 +48,7 @@ class WatchEntry(NamedTuple):
 
 
 class WatchList:
-    """Adds, changes, lists and removes watches of one archive. Each command is carried out whole or not at all."""
+    """Adds, changes, lists and removes watches of one archive. Each command is executed completely or not at all."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -160,7 +160,7 @@ class WatchList:
             if row.id != new.id and way_of_looking(other) != way_of_looking(watch):
                 raise UsageError(
                     f"the watch {row.id} looks at {new.url} differently; "
-                    "all watches of a page must agree on browser and headers"
+                    "all watches of a page must use the same browser and headers"
                 )
 
     def _changed(

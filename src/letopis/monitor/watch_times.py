@@ -1,4 +1,4 @@
-"""When a watch looks and when it keeps quiet: cron expressions, hours of the week, time zones."""
+"""When a watch checks and when it notifies nobody: cron expressions, hours of the week, time zones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CRON_YEARS = 41  # 29 February on one day of the week comes back within forty y
 
 
 class _CronField(NamedTuple):
-    """What a field may hold; `names` stand for numbers from `low` on."""
+    """The allowed values of a field; `names` stand for numbers from `low` on."""
 
     name: str
     low: int
@@ -185,7 +185,7 @@ _WEEK_MINUTES = 7 * _DAY_MINUTES
 class WeeklyHours(NamedTuple):
     """Hours of the week such as `mon-fri 08:00-18:00; sat 9:00-12:00`, as spans of minutes from Sunday midnight.
 
-    A span that ends before it begins goes over midnight.
+    A span that ends before it begins extends over midnight.
     """
 
     spans: tuple[tuple[int, int], ...]

@@ -1,8 +1,7 @@
-"""The loop of watches: what is due is checked, judged, and notified.
+"""The loop of watches: due pages are checked, judged, and notified about.
 
-Every step is durable before the next one begins: the check is recorded, then
-the judgement with its alerts and pending deliveries, then each delivery. So
-the loop may be killed at any point.
+Every step is durable before the next one begins: the check is recorded, then the judgement with its alerts and
+pending deliveries, then each delivery. The loop may therefore be killed at any point.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class WatchResult(NamedTuple):
 
 
 class Watcher:
-    """Runs watches. For one loop; several processes may run side by side, and each watch is run by one of them."""
+    """Runs watches. For one loop; several processes may run in parallel, and each watch is run by one of them."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """Accounts: users with their roles and groups, invitations, tokens for programs, and the audit log.
 
-An owner hands out a link, and whoever opens it makes an account of their own with it.
+For an invitation an owner creates a link, with which one person creates their own account.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def account_name(help: str) -> Any:
 
 
 class AccountsQuery(Parameters):
-    """All that whoever asks may see."""
+    """All accounts that the requester may see."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserRow:
-    """A user, as others may see it."""
+    """A user, as shown to others."""
 
     name: str
     role: str
@@ -102,14 +102,14 @@ def list_users(context: Context, asked: AccountsQuery) -> Rows[UserRow]:
 
 
 class RemoveUserCommand(Parameters):
-    """Whom to remove."""
+    """Which user to remove."""
 
     name: str = account_name(_USER)
 
 
 @dataclass(frozen=True, slots=True)
 class RemovedUser:
-    """Who was removed."""
+    """The user that was removed."""
 
     name: str
     removed: bool = True
@@ -127,7 +127,7 @@ def remove_user(context: Context, asked: RemoveUserCommand) -> Value[RemovedUser
 
 
 class SetPasswordCommand(Parameters):
-    """Whose password, and which."""
+    """Whose password to change, and the new password."""
 
     name: str = account_name(_USER)
     password: str = parameter("The new password, at least 8 characters.", longest=_LONGEST_PASSWORD, secret=True)
@@ -173,7 +173,7 @@ def _require_password(context: Context, accounts: Accounts, name: str, password:
 
 
 class SetRoleCommand(Parameters):
-    """Who gets which role."""
+    """Which user gets which role."""
 
     name: str = account_name(_USER)
     role: Role = parameter("guest, user or owner.", argument=True)
@@ -192,7 +192,7 @@ def set_role(context: Context, asked: SetRoleCommand) -> Value[UserRow]:
 
 
 class SetGroupCommand(Parameters):
-    """Who belongs to which group."""
+    """Which user belongs to which group."""
 
     name: str = account_name(_USER)
     group: str | None = parameter(
@@ -229,7 +229,7 @@ class CreateTokenCommand(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A token, shown this once; without a user it acts for whoever runs the archive."""
+    """A token, shown only this once; without a user it acts for the person who runs the archive."""
 
     name: str
     user: str | None
@@ -262,7 +262,7 @@ def create_token(context: Context, asked: CreateTokenCommand) -> Value[NewToken]
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """A token without its secret; `last_used` is written down once a minute at most."""
+    """A token without its secret; `last_used` is updated at most once a minute."""
 
     name: str
     user: str | None
@@ -290,14 +290,14 @@ def _moment(time: int | None) -> Any:
 
 
 class RevokeTokenCommand(Parameters):
-    """Which token ends."""
+    """Which token to revoke."""
 
     name: str = account_name("Which token.")
 
 
 @dataclass(frozen=True, slots=True)
 class RevokedToken:
-    """Which token ended."""
+    """The token that was revoked."""
 
     name: str
     revoked: bool = True
@@ -319,7 +319,7 @@ def revoke_token(context: Context, asked: RevokeTokenCommand) -> Value[RevokedTo
 
 
 class AuditQuery(Parameters):
-    """How much of the log."""
+    """How many rows of the log."""
 
     limit: int = parameter("Maximum number of rows.", default=100, at_least=1, at_most=1000)
 
@@ -340,7 +340,7 @@ _DAY = 86_400
 
 
 class InviteCommand(Parameters):
-    """What the account will be allowed to do, and how long the link holds."""
+    """The role of the account, and how long the link is valid."""
 
     role: Role = parameter("Role of the account: guests read, users also check and run jobs, owners do everything.",
                            default="user")  # fmt: skip
@@ -352,7 +352,7 @@ class InviteCommand(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class InvitationRow:
-    """An invitation that nobody has used yet, without its text."""
+    """An unused invitation, without its text."""
 
     id: int
     role: str
@@ -364,7 +364,7 @@ class InvitationRow:
 
 @dataclass(frozen=True, slots=True)
 class NewInvitation(InvitationRow):
-    """An invitation with its text, shown this once: `path` is where it leads at the address of the web interface."""
+    """An invitation with its text, shown only this once: `path` is its path in the web interface."""
 
     token: str
     path: str
@@ -377,7 +377,7 @@ def _row(one: Invitation) -> InvitationRow:
 @operation(
     "invite_user", right=OWN, verb="users invite", route=("POST", "/invitations"), status=201, audited="user invited",
     subject=lambda asked: asked.role,
-    sentence=lambda made: f"{made.path}\nWhoever opens this path of the web interface makes an account ({made.role}).",
+    sentence=lambda made: f"{made.path}\nOpening this path of the web interface creates an account ({made.role}).",
     examples=("letopis users invite", "letopis users invite --role guest --for 1d"),
 )  # fmt: skip
 def invite_user(context: Context, asked: InviteCommand) -> Value[NewInvitation]:
@@ -402,14 +402,14 @@ def list_invitations(context: Context, asked: AccountsQuery) -> Rows[InvitationR
 
 
 class RevokeInvitationCommand(Parameters):
-    """Which invitation ends."""
+    """Which invitation to revoke."""
 
     id: int = parameter("Number of the invitation.", argument=True, at_least=1, at_most=2**63 - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class RevokedInvitation:
-    """Which invitation ended."""
+    """The invitation that was revoked."""
 
     id: int
     revoked: bool = True

@@ -1,6 +1,4 @@
-"""Alerts of watches and saved searches, the notifications that were sent of them, tests of their targets, and the
-values that watches saw.
-"""
+"""Alerts of watches and saved searches, their notifications, tests of their targets, and values that watches saw."""
 
 from __future__ import annotations
 
@@ -46,10 +44,10 @@ class AlertsQuery(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class AlertDetails:
-    """Something that a watch or a saved search has noticed: its number, name and tag then, `version` what it saw.
+    """An alert of a watch or a saved search: its number, name and tag at that time; `version` is what it saw.
 
-    `difference` is what the filters of a watch let through of a change: lines that went (-) and came (+); of a saved
-    search (`saved` is its number) the results that came, each a title and an address.
+    `difference` is what the filters of a watch left of a change: removed (-) and added (+) lines. For a saved search
+    (`saved` is its number) it is the new results, each with a title and an address.
     """
 
     id: int
@@ -87,7 +85,7 @@ def _alert(row: AlertRow) -> AlertDetails:
 
 
 class DeliveriesQuery(Parameters):
-    """Of which page."""
+    """Which notifications."""
 
     url: str | None = parameter("Only notifications about this page.", default=None, argument=True)
     limit: int = parameter("Maximum number of rows.", default=100, at_least=1, at_most=1000)
@@ -95,10 +93,10 @@ class DeliveriesQuery(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """An alert, or a test, on its way to one target; only owners see the target in full.
+    """An alert, or a test, and its delivery to one target; only owners see the target in full.
 
-    `kind` is that of the alert, or test; `saved` is the number of its saved search, if it has one; `state` is pending,
-    sent or failed. `due` is when it is tried next, for one that was sent when that was.
+    `kind` is that of the alert, or test; `saved` is the number of its saved search, if it has one; `state` is
+    pending, sent or failed. `due` is the time of the next attempt, or for a sent one when it was sent.
     """
 
     alert: int
@@ -136,9 +134,9 @@ def _delivery(context: Context, row: DeliveryRow, alert: AlertRow) -> Delivery:
 
 @dataclass(frozen=True, slots=True)
 class TestedTarget:
-    """Whether a target took a test notification, and why not; only owners see the target in full.
+    """Whether a target accepted a test notification, and if not, why; only owners see the target in full.
 
-    `url` is the page of the watch, or where the web interface shows the saved search.
+    `url` is the page of the watch, or the page of the web interface for the saved search.
     """
 
     url: str
@@ -188,7 +186,7 @@ def saved_test(context: Context, asked: OneSavedSearch) -> Rows[TestedTarget]:
 
 
 class _AlertSource(NamedTuple):
-    """What alerts, one of its targets, and through which door that came."""
+    """The source of alerts, one of its targets, and the door through which that was set."""
 
     source: TestSource
     target: str
@@ -211,7 +209,7 @@ def _tested(context: Context, sources: Sequence[_AlertSource]) -> Rows[TestedTar
 
 
 class ValuesQuery(Parameters):
-    """Which watch, and how far back."""
+    """Which watch, and how many versions."""
 
     id: int = parameter("Number of the watch.", argument=True, at_least=1, at_most=2**62)
     limit: int = parameter("Look at the newest N versions only.", default=500, at_least=1, at_most=10_000)

@@ -1,4 +1,4 @@
-"""What operations answer with: rows, one value, or a document."""
+"""What operations return: rows, one value, or a document."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Rows(Generic[R]):
-    """Rows in their order. `about` says what they are about: the site, the time, where the next ones begin.
+    """Rows in their order. `about` describes them: the site, the time, where the next ones begin.
 
-    `faults` are what went wrong with some of several things that were asked
-    for: the rows are shown all the same, and the command ends with the status
-    of the first. Lists of rows in `about` belong to the answer as well.
-    `remark` is for people: why there is nothing, what to do next. `none` is
-    what programs get on the command line instead of rows where there are none.
+    `faults` are errors of some of several requested things: the rows are shown nevertheless, and the command exits
+    with the status of the first. Lists of rows in `about` belong to the answer as well. `remark` is for people: why
+    there are no rows, what to do next. `none` is what programs get on the command line if there are no rows.
     """
 
     __slots__ = ("about", "faults", "none", "remark", "rows")
@@ -42,7 +40,7 @@ class Rows(Generic[R]):
 
 
 class Value(NamedTuple, Generic[R]):
-    """One value: totals, a check, what a command made; `faults` and `remark` are as those of rows."""
+    """One value: totals, a check, what a command created; `faults` and `remark` are as for rows."""
 
     value: R
     faults: Sequence[LetopisError] = ()
@@ -50,13 +48,12 @@ class Value(NamedTuple, Generic[R]):
 
 
 class Document(NamedTuple):
-    """A text or bytes of a format of its own, in pieces that are made while they are sent.
+    """Text or bytes of some format, in pieces that are produced while they are sent.
 
-    `files` gives what has to be several files once it is written under a name.
-    `path` is the file that the pieces are read from, where there is one. `row`
-    is what programs get on the command line unless the document is written to
-    a file; `faults` are as those of rows. `write` puts it to a place by itself,
-    where it is large or more than one file, and answers what was written.
+    `files` returns the parts if the document must become several files. `path` is the file from which the pieces are
+    read, if there is one. `row` is what programs get on the command line unless the document is written to a file;
+    `faults` are as for rows. `write` writes a document that is large or has several files, and returns what was
+    written.
     """
 
     pieces: Iterable[str | bytes]

@@ -1,4 +1,4 @@
-"""Whole pages: the capture sets of a page, what belongs to each, its picture and its text as they were shown."""
+"""Whole pages: the capture sets of a page, the members of each, its picture and its text as shown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from letopis.urls import parse_user_url
 
 
 class PageSet(NamedTuple):
-    """One look at a whole page: how many resources it used, and whether its picture and its text were kept."""
+    """One capture of a whole page: the number of resources, and whether its picture and text were kept."""
 
     time: datetime
     members: int
@@ -51,7 +51,7 @@ class SetQuery(Parameters):
 
 
 class SetResource(NamedTuple):
-    """A resource that a page used; an answer to another request than GET stands under `__wb_method`."""
+    """A resource that a page used; the response to a method other than GET has an address with `__wb_method`."""
 
     url: str
     time: datetime

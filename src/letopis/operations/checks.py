@@ -1,4 +1,4 @@
-"""Checks and versions of pages: check a page now, list every earlier check, list its versions."""
+"""Checks and versions of pages: check a page now, list its earlier checks, list its versions."""
 
 from __future__ import annotations
 
@@ -42,18 +42,19 @@ class CheckCommand(Parameters):
 
     url: tuple[str, ...] = parameter("Addresses of pages.", argument=True, metavar="URL...", at_most=MAX_URLS)
     uid: str = parameter(
-        "Observer whose last look counts; empty: none.", default="default", named="as", metavar="UID", longest=200
+        "Observer whose last check counts; empty: none.", default="default", named="as", metavar="UID", longest=200
     )
     now: bool = parameter("Check even if the last check is recent.", default=False)
     force: bool = parameter("Store documents over the size limit too.", default=False)
     head: bool = parameter("Ask for the header first; download only what it says has changed.", default=False)
     browser: bool = parameter(
-        "Look at the page as a browser shows it, with all that it loads, after its scripts have run.", default=False
+        "Open the page in a browser and capture it, with everything it loads, after its scripts have run.",
+        default=False,
     )
     requisites: bool = parameter("Fetch images, styles and scripts of the page too.", default=False)
     step: tuple[str, ...] = parameter(STEP_HELP, default=(), metavar="STEP", at_most=MOST_STEPS)
     fail_if_changed: bool = parameter(
-        "End with status 8 if a page says something new since the last look.", default=False, doors=CLI_ONLY
+        "Exit with status 8 if a page has something new since the last check.", default=False, doors=CLI_ONLY
     )
 
 
@@ -66,7 +67,7 @@ class FollowedRedirect(NamedTuple):
 
 
 class HeaderField(NamedTuple):
-    """A field of the header of an answer."""
+    """A header field of a response."""
 
     name: str
     value: str
@@ -76,11 +77,10 @@ _SECRET_FIELDS = frozenset(("set-cookie", "set-cookie2"))
 
 
 class CheckResult(NamedTuple):
-    """One check, with the names that people's scripts rely on.
+    """One check, with stable field names for scripts.
 
-    `available` is null where nobody was asked. `failure` is the kind of what
-    went wrong (dns, connect, tls, timeout, http, robots, setting,
-    forbidden-address and others), `error` the sentence about it.
+    `available` is null if no request was sent. `failure` is the kind of failure (dns, connect, tls, timeout, http,
+    robots, setting, forbidden-address and others), `error` its description.
     """
 
     url: str
@@ -250,7 +250,7 @@ class PageListQuery(Parameters):
 
 
 class RecordedCheck(NamedTuple):
-    """One check of a page as its history tells it; `available` is null where nobody was asked."""
+    """One check of a page in its history; `available` is null if no request was sent."""
 
     time: datetime
     status: int
@@ -298,7 +298,7 @@ def _recorded_check(check: Check) -> RecordedCheck:
 
 
 class RecordedVersion(NamedTuple):
-    """One version of a page; it was there from `time` until `valid_until`, None while it is the newest."""
+    """One version of a page; valid from `time` until `valid_until`, which is None for the newest."""
 
     number: int
     time: datetime

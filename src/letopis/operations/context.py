@@ -1,4 +1,4 @@
-"""What an operation may use: the archive, who asks, the clock, how to tell progress and when to stop."""
+"""What an operation may use: the archive, the requester, the clock, progress, and cancellation."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from letopis.tuples import NamedTuple
 
 
 class Cancelled(LetopisError):
-    """Nobody wants the answer any more; what was recorded stays."""
+    """The operation was cancelled; what was recorded is kept."""
 
 
 class Progress(Protocol):
-    """Told by long work how far it is; asked by it whether to go on."""
+    """Long work reports its progress to it, and asks it whether to continue."""
 
     def show(self, done: int, what: str = "", of: int = 0) -> None:
         """So many items are done, of so many where that is known."""
@@ -35,7 +35,7 @@ class Progress(Protocol):
 
 
 class Silent:
-    """Progress that nobody looks at, of work that nobody stops."""
+    """Progress that is not shown, for work that is not cancelled."""
 
     def show(self, done: int, what: str = "", of: int = 0) -> None:
         """Nothing is shown."""
@@ -52,18 +52,14 @@ SILENT = Silent()
 
 
 class Context(NamedTuple):
-    """Handed to every operation by its door.
+    """Passed to every operation by its door.
 
-    `user` and `rights` are whoever asks; the doors have already compared
-    `rights` with what the operation needs. `private_ok` lets checks go to
-    private addresses: the command line may, requests through HTTP may not
-    unless the owner allowed it. `origin` is what a thing that is kept remembers
-    of that: the owner's command line, or somebody through HTTP. `form` is how
-    this door shows a document for which no format was asked. `address` is
-    where a request came from, for the audit log. `offline` keeps operations
-    that would look first to what is recorded: a request that only reads never
-    asks the web. `output` is the folder in which it may write files. An
-    `unseen` answer is shown to nobody: nothing is learned from it.
+    `user` and `rights` are those of the requester; the doors have already compared `rights` with what the operation
+    needs. `private_ok` allows checks of private addresses: the command line may, requests through HTTP may not unless
+    the owner allowed it. `origin` is stored with what is created: the command line of the owner, or HTTP. `form` is
+    how this door shows a document if no format was requested. `address` is the network address of a request, for the
+    audit log. `offline` restricts operations to what is recorded: a request that only reads never sends requests to
+    the web. `output` is the folder for files. Nothing is learned from an `unseen` answer, because it is not shown.
     """
 
     archive: Archive
@@ -143,10 +139,10 @@ class Context(NamedTuple):
 
 
 class LocalContext(NamedTuple):
-    """Handed by the command line to operations that begin without an open archive: they copy one, or repair one.
+    """Passed by the command line to operations that start without an open archive, because they copy or repair one.
 
-    `open_archive` opens the one that the settings name; NotFound where there
-    is none. A Context serves them as well.
+    `open_archive` opens the one that the settings name; NotFound if there is none. A Context can be used in its
+    place.
     """
 
     settings: Settings

@@ -1,4 +1,4 @@
-"""Crawls: seeds that wait for the crawler, sites that are dropped, how crawling goes, when a page is visited next."""
+"""Crawls: queue seeds, drop sites, show the status, and explain when a page is visited next."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class EnqueueSeedsCommand(Parameters):
         "Only addresses that match.", default=(), metavar="REGEX", at_most=_MAX_PATTERNS, longest=_MAX_PATTERN_LENGTH
     )
     exclude: tuple[str, ...] = parameter(
-        "Never addresses that match.", default=(), metavar="REGEX", at_most=_MAX_PATTERNS, longest=_MAX_PATTERN_LENGTH
+        "Exclude addresses that match.", default=(), metavar="REGEX", at_most=_MAX_PATTERNS, longest=_MAX_PATTERN_LENGTH
     )
     depth: int | None = parameter("Follow at most N links from a seed.", default=None, at_least=0, at_most=1_000_000)
     limit: int | None = parameter(
@@ -81,14 +81,14 @@ class EnqueueSeedsCommand(Parameters):
         "URL rules, as the <urltransform> element of a job.", default=None, metavar="XML", longest=_MAX_RULES
     )
     requisites: bool = parameter("Fetch images, styles and scripts of pages too.", default=False)
-    browser: bool = parameter("Look at pages as a browser shows them, with all that they load.", default=False)
+    browser: bool = parameter("Open pages in a browser, with everything they load.", default=False)
     step: tuple[str, ...] = parameter(STEP_HELP, default=(), metavar="STEP", at_most=MOST_STEPS)
     revisit_now: bool = parameter("Visit all known pages of the seeds' hosts again now.", default=False)
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlQueued:
-    """The seeds that were taken, and how many pages wait now that did not before."""
+    """The accepted seeds, and how many pages are newly queued."""
 
     seeds: tuple[str, ...]
     queued: int
@@ -131,7 +131,7 @@ class DropSiteCommand(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class SiteDropped:
-    """How many visits of a site are no longer planned."""
+    """How many planned visits of a site were removed."""
 
     site: str
     dropped: int
@@ -153,7 +153,7 @@ def drop_site(context: Context, asked: DropSiteCommand) -> Value[SiteDropped]:
 
 
 class CrawlStatusQuery(Parameters):
-    """How much of it."""
+    """How much of the status."""
 
     hosts: int = parameter("How many hosts to list, the busiest first.", default=100, at_least=0, at_most=_MAX_HOSTS)
     quick: bool = parameter("Skip figures that are slow on a large archive: ready hosts, fresh copies.", default=False)
@@ -161,12 +161,11 @@ class CrawlStatusQuery(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class CrawlStatus:
-    """How crawling goes: `new` URLs wait for a first visit, `again` are visited again and again, `due` of them now.
+    """The status of crawling: `new` URLs wait for a first visit, `again` are revisited regularly, `due` of them now.
 
-    Of all fetches, `first_visits` asked for a page that no crawl had asked for before.
-    `ready` hosts may be asked now; `freshness` is the estimated share of
-    copies that equal the live pages, None before anything is visited again.
-    `next` are the pages that are visited again soonest.
+    Of all fetches, `first_visits` requested a page for the first time. `ready` hosts may be requested now;
+    `freshness` is the estimated share of copies that equal the live pages, None before anything is revisited. `next`
+    are the pages with the earliest revisits.
     """
 
     time: datetime
@@ -183,7 +182,7 @@ class CrawlStatus:
 
 
 def _status_sentence(row: CrawlStatus) -> str:
-    ready = "" if row.ready is None else f"; may be asked now: {counted(row.ready, 'host')}"
+    ready = "" if row.ready is None else f"; ready now: {counted(row.ready, 'host')}"
     fresh = "" if row.freshness is None else f"; {100 * row.freshness:.0f} % of the copies are fresh"
     lines = [
         f"{counted(row.fetched, 'fetch', 'fetches')}, {counted(row.versions, 'version')}; waiting for a first visit: "
@@ -216,7 +215,7 @@ class VisitQuery(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class VisitExplanation:
-    """When a page is visited next, by a crawl or by its watch, and why then; `policy` is that of crawls, or `watch`."""
+    """When and why a page is visited next, by a crawl or by its watch; `policy` is that of crawls, or `watch`."""
 
     url: str
     state: str

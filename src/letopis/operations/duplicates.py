@@ -73,7 +73,7 @@ def _is_page(archive: Archive, what: str) -> bool:
 
 
 class CopiesQuery(Parameters):
-    """How many documents are listed."""
+    """How many documents to list."""
 
     limit: int = parameter("Maximum number of documents.", default=_MAX_COPIES, at_least=1, at_most=10_000)
 
@@ -96,4 +96,4 @@ def copies(context: Context, asked: CopiesQuery) -> Rows[DocumentCopies]:
     """List documents of the archive that several addresses serve, byte for byte."""
     found = equal_contents(context.archive, asked.limit, _URLS_OF_COPY)
     rows = [DocumentCopies(row.title, row.raw_bytes, row.copies, tuple(urls)) for row, urls in found]
-    return Rows(rows, remark="" if rows else "no two addresses hold the same document now")
+    return Rows(rows, remark="" if rows else "no two addresses have the same document now")

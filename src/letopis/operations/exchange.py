@@ -1,4 +1,4 @@
-"""What goes out to other tools, and the whole archive moved to another place."""
+"""Exports to other tools, and moving the whole archive to another place."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ from letopis.exchange.address_lists import bookmark_list, opml_list, url_list
 from letopis.exchange.cdx import cdxj_lines
 from letopis.exchange.exported_places import ExportIndexWriter
 from letopis.exchange.har import har_pieces
-from letopis.exchange.page_export import export_markdown, markdown_documents, single_file
+from letopis.exchange.page_export import export_markdown, markdown_documents
 from letopis.exchange.parquet_export import export_parquet
 from letopis.exchange.selection import ExportSelection
+from letopis.exchange.single_file import single_file
 from letopis.exchange.static_copy import export_static
 from letopis.exchange.wacz_export import export_wacz
 from letopis.exchange.warc_export import located_members, warc_members
@@ -63,9 +64,9 @@ class ExportQuery(Parameters):
 
     kind: ExportKind = parameter(f"The format: {', '.join(EXPORT_KINDS)}.", argument=True)
     url: str | None = parameter(
-        "har, mhtml, singlefile: one page, with all that a look at it used.", default=None, argument=True
+        "har, mhtml, singlefile: one page, with everything it used.", default=None, argument=True
     )
-    at: datetime | None = parameter("With a page: the look nearest to this time; default: now.", default=None)
+    at: datetime | None = parameter("With a page: the check nearest to this time; default: now.", default=None)
     site: str = parameter("Only this host or the host of this URL.", default="")
     project: str = parameter("Only pages of this project.", default="", metavar="NAME")
     start: datetime | None = parameter("Only checks from this time on.", default=None, named="from")
@@ -94,7 +95,7 @@ class ExportQuery(Parameters):
 
 
 class ExportFileCommand(ExportQuery):
-    """The same, written to a file of a job."""
+    """An export that is written to a file of a job."""
 
     file: str = parameter(
         "Name of the file; default: the site and the day, with the ending of its kind.", default="", longest=100
@@ -108,7 +109,7 @@ class ExportFileCommand(ExportQuery):
 
 
 class ExportReport(NamedTuple):
-    """What was written where; counts that do not fit the kind are None."""
+    """What was written where; counts that do not apply to the kind are None."""
 
     kind: str
     file: str
@@ -134,7 +135,7 @@ def _export_sentence(done: Mapping[str, Any]) -> str:
 
 
 class _Export(NamedTuple):
-    """One export under way."""
+    """An export in progress."""
 
     context: Context
     asked: ExportQuery
@@ -266,7 +267,9 @@ def _write_markdown(export: _Export, target: Path) -> dict[str, int]:
 
 
 class _Format(NamedTuple):
-    """How a format is written to a place; `pieces` and `media_type` are of those that are one stream, not a folder."""
+    """How a format is written to a place; `pieces` and `media_type` are for formats that are one stream, not a
+    folder.
+    """
 
     write: Callable[[_Export, Path], dict[str, int]]
     pieces: Callable[[_Export], Iterator[bytes]] | None = None
@@ -408,7 +411,7 @@ def _add_to_zip(packed: zipfile.ZipFile, file: Path, name: str) -> None:
 
 
 class MigrateCommand(Parameters):
-    """Where to."""
+    """The new place."""
 
     target: str = parameter("Settings that name the new place.", argument=True, metavar="FILE")
     no_verify: bool = parameter("Compare the tables only; do not read every content again.", default=False)

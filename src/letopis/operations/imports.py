@@ -1,4 +1,4 @@
-"""What comes in from other tools: captures, pages to watch, and addresses to crawl, from files or through HTTP."""
+"""Imports from other tools: captures, pages to watch, and addresses to crawl, from files or through HTTP."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ else:  # what a file holds is taken in without them
     crawl, jobs = lazy("letopis.crawl"), lazy("letopis.operations.jobs")
 
 STANDARD_INPUT = "-"
-_KIND = "What it is, if it is not seen: warc, wacz, cdxj, har, mhtml, urls, or a tool (dated, git, wget...)."
+_KIND = "Its kind, if it is not detected: warc, wacz, cdxj, har, mhtml, urls, or a tool (dated, git, wget...)."
 _WATCHES = "Watch from now on what a list names, or another tool watched."
 _TAG = "Tag of these watches, where the list gives them none."
 _SEEDS = "Queue the addresses of a list for the crawl of the daemon, this far from each."
@@ -50,7 +50,7 @@ _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
 
 
 class ImportCommand(Parameters):
-    """What is taken in, and what is known of it."""
+    """What to import, and what is known about it."""
 
     sources: tuple[str, ...] = parameter(
         "Files, folders, or addresses of indexes; - for standard input.", argument=True, metavar="FILE..."
@@ -66,24 +66,24 @@ class ImportCommand(Parameters):
 
 
 class UploadCommand(Parameters):
-    """A file, and what is known of it."""
+    """A file, and what is known about it."""
 
     file: Path = parameter("Its bytes.")
     name: str = parameter("Its name, where that tells what it is.", default="", longest=200)
     kind: str | None = parameter(_KIND, default=None, longest=64)
-    url: str = parameter("Page that it is, if it does not say so.", default="")
+    url: str = parameter("Address of the page, if the file does not contain it.", default="")
     watches: bool = parameter(_WATCHES, default=False)
     tag: str = parameter(_TAG, default="", longest=LONGEST_TAG)
     seeds: CrawlScope | None = parameter(_SEEDS, default=None)
 
 
 class ImportAnswer(NamedTuple):
-    """What an import brought: `same` were there already, `refused` are faults of what was left out or mended, counted.
+    """The result of an import: `same` were already there, `refused` counts the reasons for what was omitted or
+    corrected.
 
-    `future` are those of the taken that lie more than a day ahead of the
-    clock; `queued` are pages that wait for a crawl and did not before;
-    `beside` are records without a web address, kept with the capture that
-    they stand beside; `sets` are capture sets that came.
+    `future` are imported captures that are more than a day ahead of the clock; `queued` are pages that are newly
+    queued for a crawl; `beside` are records without a web address, kept with the capture that they belong to; `sets`
+    are imported capture sets.
     """
 
     records: int
@@ -106,7 +106,7 @@ def _import_sentence(done: ImportAnswer) -> str:
     if planned and not done.records and not done.refused:  # lists hold no records
         return ", ".join(planned)
     said = f"{counted(done.records, 'record')}: {counted(done.versions, 'version')}, {counted(done.checks, 'check')}"
-    beside = [f"{done.beside} without a web address kept beside them"] if done.beside else []
+    beside = [f"{done.beside} without a web address kept with them"] if done.beside else []
     beside += [counted(done.sets, "capture set")] if done.sets else []
     faults = counted(sum(done.refused.values()), "fault")
     return ", ".join([said, f"{done.same} already there", *beside, faults, *planned])
@@ -187,7 +187,7 @@ def plain_file_name(name: str) -> str:
 
 
 class _Import(NamedTuple):
-    """One import under way."""
+    """An import in progress."""
 
     context: Context
     sources: Sequence[str]
@@ -242,10 +242,10 @@ class _Import(NamedTuple):
 
     def _faults(self, report: ImportReport) -> list[LetopisError]:
         empty = [
-            UsageError(f"nothing was taken from {source}; give a file that holds captures, or say which kind it is")
+            UsageError(f"nothing was imported from {source}; give a file that contains captures, or name its kind")
             for source in report.empty
         ]
-        wish = "names no page that could be taken; give another list"
+        wish = "names no page that could be imported; give another list"
         if not self.watches and not self.seeds:
             wish = "is a list of addresses; add --watches to watch them, or --seeds page to crawl them"
         lists = [UsageError(f"{source} {wish}") for source in report.lists]
@@ -269,7 +269,7 @@ def _future_remarks(report: ImportReport) -> Iterator[str]:
 def _watch_imported(watches: WatchList, context: Context, wish: ImportedWatch, report: ImportReport) -> bool:
     """Watches what another tool watched, as far as it can be; the report names what cannot."""
     for name in wish.left_out:
-        report.refuse(f"the watch is kept without its {name}, which has no counterpart", wish.url)
+        report.refuse(f"the watch is kept without its {name}, which has no equivalent", wish.url)
     filters = []
     for one in wish.filters:
         try:
@@ -283,12 +283,12 @@ def _watch_imported(watches: WatchList, context: Context, wish: ImportedWatch, r
         known = watches.numbers([wish.url])
         watches.add(pages, spec, wish.tag or None, sitemaps, keep=True)
         if known:
-            report.refuse("it is watched already, and that watch stays as it is", wish.url)
+            report.refuse("it is already watched, and that watch is not changed", wish.url)
             return True
         if wish.paused:
             watches.pause([wish.url])
     except LetopisError as error:
-        report.refuse(f"its watch cannot be kept ({error})", wish.url)
+        report.refuse(f"its watch cannot be created ({error})", wish.url)
         return False
     return True
 
@@ -297,7 +297,7 @@ def _watch_imported(watches: WatchList, context: Context, wish: ImportedWatch, r
 
 
 class SendFile(Parameters):
-    """A file to take in, and what is known of it."""
+    """A file to import, and what is known about it."""
 
     file: Path = parameter("Its bytes.")
     name: str = parameter("Its name, where that tells what it is.", default="", longest=200)
@@ -330,7 +330,7 @@ def start_import(context: Context, asked: SendFile) -> Value[Job]:
 
 
 class ImportSentFile(Parameters):
-    """Which of the files that were sent with the job."""
+    """Which of the files that were uploaded with the job."""
 
     file: str = parameter("Name of the file.", longest=100)
     kind: str | None = parameter(_KIND, default=None, longest=64)

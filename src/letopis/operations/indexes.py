@@ -1,6 +1,6 @@
-"""The index of links as operations use it: one for a process, brought up to date when asked.
+"""The index of links as operations use it: one per process, updated when it is queried.
 
-That of words stands in `operations.words`: who asks for links need not load it, and the other way round.
+The index of words is in `operations.words`, so that queries about links need not load it, and vice versa.
 """
 
 from __future__ import annotations

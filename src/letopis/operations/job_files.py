@@ -1,8 +1,7 @@
-"""Job files: the schema made of all operations, and how a file is read, checked and spelled in one way.
+"""Job files: the schema generated from all operations, and how a file is read, validated and put into canonical form.
 
-`<query package= name= priority= refresh= permission= xslt=>` stands around the
-steps. Steps that are operations get their elements from the parameters; the
-others are written down in `query.xsd`.
+The root `<query package= name= priority= refresh= permission= xslt=>` contains the steps. The elements of steps that
+are operations follow from their parameters; `query.xsd` defines the others.
 """
 
 from __future__ import annotations
@@ -148,7 +147,7 @@ def _limits(one: Parameter) -> str:
 
 
 class UrlPattern:
-    """A pattern that is searched in addresses; UsageError for one that is none, or that takes too long."""
+    """A pattern that is searched in addresses; UsageError if it is invalid or takes too long."""
 
     def __init__(self, text: str) -> None:
         if len(text) > MAX_PATTERN_LENGTH:
@@ -229,7 +228,7 @@ def _expanded(root: etree._Element, package: JobPackage) -> list[etree._Element]
             validate(_as_document(child), f"the query of package '{package.name}'", package.schema)
     if package.query is None:
         raise UsageError(f"package '{package.name}' has no query.xsl that turns its queries into steps; add one")
-    what = f"what query.xsl of package '{package.name}' made"
+    what = f"the output of query.xsl of package '{package.name}'"
     made = run_stylesheet(canonical_xml(root), package.query, f"query.xsl of package '{package.name}'")
     expanded = _root(read_xml(made, what))
     expanded.set("package", DOWNLOADER)

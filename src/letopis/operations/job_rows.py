@@ -1,4 +1,4 @@
-"""Jobs as operations show them: their rows, who asks for them, and how to wait for one."""
+"""Jobs as operations show them: their rows, their requesters, and how to wait for one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _POLL_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job. `progress` is 0 to 1; `error` is the class of what it failed with."""
+    """One job. `progress` is 0 to 1; `error` is the class of the error with which it failed."""
 
     id: int
     state: JobState
@@ -105,7 +105,7 @@ class RemovedJobs:
 
 
 class JobFailed(LetopisError):
-    """A job that somebody waited for did not end well; it has the statuses of the error that it failed with."""
+    """A job that somebody waited for failed; its exit and HTTP status are those of its error."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(f"job {job.id} {job.state}: {job.message}")

@@ -1,8 +1,7 @@
-"""Jobs: queries in XML that wait in a queue, are worked off one after the other, and leave a result.
+"""Jobs: queries in XML that wait in a queue, run one after another, and leave a result.
 
-A query may be stored under a name (a favourite) and run again, also by itself.
-Jobs are seen by everybody who has the rights that their `permission` names,
-and by their owners; they run with the rights of whoever asked.
+A query may be stored under a name (a favourite) and run again, also automatically. A job is visible to its owner and
+to accounts with the rights in its `permission`; it runs with the rights of its submitter.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _PRIVATE = {"cache-control": "no-cache, private"}
 _ID = "Number of the job."
 _NAME = "Name under which the query is stored."
 _FILE = "Job file: <query package=... name=...> around its steps; - for standard input."
-_WAIT = "Wait until it is worked off, and print the result."
+_WAIT = "Wait until it has ended, and print the result."
 
 
 def read_query(context: Context, data: bytes) -> JobQuery:
@@ -63,7 +62,7 @@ def read_query(context: Context, data: bytes) -> JobQuery:
 
 
 class SubmitCommand(Parameters):
-    """Which query, and whether it is stored."""
+    """Which query, and whether to store it."""
 
     xml: bytes = parameter(_FILE, argument=True, metavar="FILE", media_type=XML_TYPE)
     keep: bool = parameter("Store the query under its name, to be run again.", default=False)
@@ -223,7 +222,7 @@ def forget_favourite(context: Context, asked: FavouriteQuery) -> Value[Forgotten
 
 
 class CleanCommand(Parameters):
-    """How old jobs must be."""
+    """The minimum age of the jobs."""
 
     older_than: timedelta | None = parameter(
         "Only jobs that ended longer ago than this; default: the setting jobs.keep_for.", default=None
@@ -251,7 +250,7 @@ class JobNumber(Parameters):
 
 
 class ShowQuery(Parameters):
-    """Which job, and what of it."""
+    """Which job, and which part of it."""
 
     id: int = parameter(_ID, argument=True, at_least=1, at_most=_MAX_NUMBER)
     result: bool = parameter("Print the result XML; with --json the same as JSON.", default=False, doors=CLI_ONLY)

@@ -1,4 +1,4 @@
-"""Questions about links, as of any date: maps of sites, what happened to them, links, broken links, ranks."""
+"""Questions about links, as of any date: maps of sites and their changes, links, broken links, ranks."""
 
 from __future__ import annotations
 
@@ -128,9 +128,7 @@ class SiteEventsQuery(Parameters):
     to: datetime | None = parameter(
         "The other time; default: now.", default=None, argument=True, metavar="T2", ends_day=True
     )
-    texts: bool = parameter(
-        "Of pages that changed, the first text that went and came between the two times.", default=False
-    )
+    texts: bool = parameter("For changed pages, the first removed and added text between the two times.", default=False)
 
 
 @operation(
@@ -272,7 +270,7 @@ def _check_unknown(context: Context, moment: LinkSnapshot, name: str, everywhere
 
 
 class RankQuery(Parameters):
-    """Which pages are ranked, and how many are shown."""
+    """Which pages to rank, and how many to show."""
 
     site: str | None = parameter("A host (host[:port]) or an address; default: all pages.", default=None, argument=True)
     top: int = parameter("Only the N highest.", default=1000, at_least=1, at_most=MAX_RANKS)

@@ -1,4 +1,4 @@
-"""Where a page that is missing on its site may be found: by a redirect, in the archive, or under a like address."""
+"""Where a page that is missing on its site may be found: by a redirect, in the archive, or under a similar address."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class MovedPageQuery(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class MovedPage:
-    """A page that may be the one that was looked for.
+    """A page that may be the missing one.
 
-    `found_by` says how: `redirect`, the address led there when it was last looked at; `archive`, the address itself
-    as it was at `time`; `likeness`, another page of the site whose address is like it.
+    `found_by` says how it was found: `redirect`, the target of the address when it was last checked; `archive`, the
+    address itself as it was at `time`; `likeness`, another page of the site with a similar address.
     """
 
     url: str
@@ -68,7 +68,7 @@ def moved(context: Context, asked: MovedPageQuery) -> Rows[MovedPage]:
     rows = [*_redirected(context.archive, url), *_archived(context.archive, url)]
     known = {row.url for row in rows} | {url}
     rows += _alike(context.archive, url, site, known, asked.limit)
-    remark = "" if rows else "no page of this site is like it; ask for the map of the site"
+    remark = "" if rows else "no page of this site is similar; see the map of the site"
     return Rows(rows[: asked.limit], {"url": url}, remark=remark)
 
 

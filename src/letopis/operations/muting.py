@@ -1,4 +1,4 @@
-"""Muting: what of a page's changes did not count, and what people said of it, for a page or for a whole host."""
+"""Muting: changes of a page that did not count, and the rules that people set for a page or a whole host."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class MutedQuery(Parameters):
 
 
 class MutedChange(NamedTuple):
-    """A text that was different in a version and did not count: what it is, and since which version."""
+    """A text that differed in a version and did not count, and since which version."""
 
     time: datetime
     version: int | None
@@ -71,9 +71,7 @@ class MuteCommand(Parameters):
     """Where, which text, and what to do with it."""
 
     place: str = parameter(_PLACE, argument=True, metavar="URL|HOST")
-    text: str = parameter(
-        "The text of a block; numbers in it stand for any number.", argument=True, longest=_LONGEST_TEXT
-    )
+    text: str = parameter("The text of a block; numbers in it match any number.", argument=True, longest=_LONGEST_TEXT)
     kind: MuteKind = parameter(
         "always: mute it; behind: mute what follows it; never: do not mute it however often it changes.",
         default="always",

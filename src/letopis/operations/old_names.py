@@ -1,8 +1,7 @@
-"""Names of earlier releases that scripts may still use: read and answered for one more version, with a warning.
+"""Names of earlier releases that scripts may still use: accepted for one more version, with a warning.
 
-Each is a row of a table here; doors ask these tables and know no old name
-themselves. A name goes by removing its row, all of them by removing this
-module with the calls that then fail.
+Each is a row of a table here; doors use these tables and know no old name themselves. A name is removed with its row,
+all of them by removing this module and the calls that then fail.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ DEPRECATION = {"deprecation": f"@{DEPRECATED_SINCE.timestamp():.0f}"}
 
 
 class OldOption(NamedTuple):
-    """An option that is a word of its verb now: `VERB WORD FLAG` before, `VERB NOW` today; `word` may be empty."""
+    """An option that is now a word of its verb: formerly `VERB WORD FLAG`, now `VERB NOW`; `word` may be empty."""
 
     verb: str
     word: str

@@ -1,9 +1,8 @@
-"""An operation: one question or command, written once. Every door is made of it.
+"""An operation: one question or command, written once. Every door is generated from it.
 
-An operation is a plain function of a context and one frozen parameter class.
-The decorator says which right it needs and under which names the doors show
-it; the command, the route with its OpenAPI model, the step of a job with its
-schema and the reference pages all come from here.
+An operation is a plain function of a context and one frozen parameter class. The decorator declares the right it
+needs and the names under which the doors offer it; the command, the route with its OpenAPI model, the step of a job
+with its schema and the reference pages all follow from it.
 """
 
 from __future__ import annotations
@@ -26,32 +25,26 @@ COMMAND_LINE = "command line"
 
 
 class Route(NamedTuple):
-    """Where an operation stands below `/api/v1`."""
+    """The method and path of an operation below `/api/v1`."""
 
     method: str
     path: str
 
 
 class Operation(NamedTuple, Generic[P, A]):
-    """One question or command with the names that its doors give it.
+    """One question or command with the names that its doors use.
 
-    `row` is the class of its rows or of its value, None for a document;
-    `about` are the fields that stand beside the rows. `listed` names the list
-    of rows in JSON, `element` a row in the result of a job; `columns` are what
-    a table shows of a row. `sentence` tells people of a row or of what a
-    command did. `status` is that of a route that did what it was asked.
-    A `tool` is shown to assistants by the Model Context Protocol. `row_key`
-    names the fields that tell its rows apart: such a question can be saved.
-    `on_cluster` gives the verb an option that names a cluster to work on.
-    `single` names a list among the parameters: whoever gives one text for it
-    over HTTP gets its row without a list around it.
-    `audited` is what the audit log says of a command that was carried out,
-    with `subject`, which is the first parameter unless told otherwise. A verb
-    that `creates` nothing leaves a missing archive missing; where that depends
-    on its parameters, `creates` is a function of them. `document_with` names
-    flags with which it answers with a document instead of a value. A `local`
-    one takes a LocalContext of the command line, which then needs no archive; only one that takes a Context as well
-    is shown by other doors.
+    `row` is the class of its rows or of its value, None for a document; `about` are the fields that accompany the
+    rows. `listed` names the list of rows in JSON, `element` a row in the result of a job; `columns` are the columns
+    of a table. `sentence` describes to people a row or the effect of a command. `status` is that of a successful
+    route. A `tool` is offered to assistants by the Model Context Protocol. `row_key` names the fields that identify a
+    row: such a question can be saved. `on_cluster` gives the verb an option that names a cluster. `single` names a
+    list among the parameters: over HTTP, a single text in its place returns the row without a list around it.
+    `audited` is the entry of an executed command in the audit log, with `subject`, which is the first parameter by
+    default. A verb with `creates` false leaves a missing archive missing; if that depends on its parameters,
+    `creates` is a function of them. `document_with` names flags with which it returns a document instead of a value.
+    A `local` operation takes a LocalContext of the command line, which needs no archive; other doors offer it only if
+    it takes a Context as well.
     """
 
     name: str

@@ -1,4 +1,6 @@
-"""Contents of pages: take a version out, show what changed between two, show what it says, store one by hand."""
+"""Contents of pages: print a version, show what changed between two, extract what a page says, store a version by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -96,8 +98,8 @@ class GetQuery(Parameters):
     format: Literal["raw", "markdown", "text"] = parameter(
         "As stored, or its main content without menus.", default="raw"
     )
-    as_is: bool = parameter("As the server sent it, also where a browser rendered the page.", default=False)
-    browser: bool = parameter("Check first as a browser shows the page.", default=False, doors=CLI_ONLY)
+    as_is: bool = parameter("As the server sent it, even if a browser rendered the page.", default=False)
+    browser: bool = parameter("First check the page in a browser.", default=False, doors=CLI_ONLY)
     offline: bool = parameter(_OFFLINE, default=False, doors=CLI_ONLY)
 
     def require_sense(self) -> None:
@@ -174,7 +176,7 @@ def _requested_version(context: Context, asked: GetQuery) -> Version:
 
 
 class DiffQuery(Parameters):
-    """Which two versions of which page, and how the difference is shown."""
+    """Which two versions of which page, and the form of the difference."""
 
     url: str = parameter("Address of the page.", argument=True)
     start: datetime | None = parameter(
@@ -182,7 +184,7 @@ class DiffQuery(Parameters):
     )
     to: datetime | None = parameter("Newer side; default: the newest version.", default=None, ends_day=True)
     uid: str | None = parameter(
-        "Changes since the last look of this observer.", default=None, named="as", metavar="UID", longest=200,
+        "Changes since the last check of this observer.", default=None, named="as", metavar="UID", longest=200,
         doors=_NOT_HTTP,
     )  # fmt: skip
     format: DiffFormat = parameter("Output format.", default="unified")
@@ -240,7 +242,7 @@ def diff_sides(context: Context, asked: DiffQuery) -> tuple[Version, Version]:
 
 def _since_last_look(context: Context, url: str, uid: str) -> tuple[Version, Version]:
     if not context.may(WRITE):
-        raise Refused("reading a last look moves it, which needs the right to write; give from and to")
+        raise Refused("'as' moves the last check of the observer, which needs the right to write; give from and to")
     seen = ObserverMarks(context.archive, uid).last_seen(url)
     _require_available(context, url, uid=uid)
     new = context.archive.get(url)
@@ -275,7 +277,7 @@ def extract_page(context: Context, asked: ExtractQuery) -> Document:
 
 
 class Readable(Protocol):
-    """What a page was read from: a version, or a file."""
+    """The source of an extracted page: a version, or a file."""
 
     @property
     def body(self) -> bytes:
@@ -309,7 +311,7 @@ class PutCommand(Parameters):
 
 
 class StoredPut(NamedTuple):
-    """What a put did: `stored` a version, or found the `same` as the newest one."""
+    """The result of a put: it `stored` a version, or found the `same` as the newest one."""
 
     url: str
     result: Literal["stored", "same"]
@@ -338,7 +340,7 @@ def put(context: Context, asked: PutCommand) -> Value[StoredPut]:
     if asked.at is not None and asked.at > context.moment() + AHEAD and not asked.future:
         raise UsageError(
             f"at: {rfc3339(asked.at)} is more than a day ahead of the clock, which says {rfc3339(context.moment())}; "
-            "set the clock right, or say 'future' (--future) to store it anyway"
+            "set the clock right, or use 'future' (--future) to store it anyway"
         )
     if context.origin == "http" and len(asked.file) > most:
         raise DocumentTooLarge(f"{asked.url}: {len(asked.file)} bytes are over fetch.max_bytes, which is {most}")

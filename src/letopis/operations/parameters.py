@@ -1,9 +1,8 @@
-"""How the parameters of an operation are declared, and how every door reads them from what it was given.
+"""How the parameters of an operation are declared, and how every door reads them.
 
-A parameter class extends `Parameters`; its fields are made by `parameter`.
-Doors hand over raw values (texts of a command line, a query string or an XML
-attribute; values of a JSON body) and `bind` makes the parameters of them, so
-that a bad value is refused with the same sentence everywhere.
+A parameter class extends `Parameters`; `parameter` creates its fields. Doors pass raw values (texts of a command
+line, a query string or an XML attribute; values of a JSON body), and `bind` turns them into parameters, so that an
+invalid value gets the same error message everywhere.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ NOT_HTTP: frozenset[Door] = frozenset(("cli", "job"))
 
 
 class Declared(NamedTuple):
-    """What `parameter` was told about a field."""
+    """The declaration of a field by `parameter`."""
 
     help: str
     alias: str = ""
@@ -108,11 +107,10 @@ def parameter(
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(parameter,))
 class Parameters(FrozenFields):
-    """What one operation is asked: a frozen value with a field for each `parameter`, given by name.
+    """The parameters of one operation: a frozen value with a field for each `parameter`, passed by name.
 
-    Written once instead of being generated for each operation: every command
-    starts, and compiling the methods of its parameters would take longer than
-    a check.
+    Written once instead of being generated for each operation, because compiling methods at the start of every
+    command would take longer than a check.
     """
 
     def __init__(self, **values: Any) -> None:

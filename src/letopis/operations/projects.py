@@ -37,9 +37,9 @@ _PROJECT = "Name of the project."
 
 @dataclass(frozen=True, slots=True)
 class ProjectRow:
-    """A named set of pages: single addresses, whole sites, all under a prefix, and what crawls reach.
+    """A named set of pages: single addresses, whole sites, all pages under a prefix, and what crawls reach.
 
-    `pages` counts the addresses, and what is archived of the rest; to a million and no further.
+    `pages` counts the addresses and the archived pages of the rest, up to a million.
     """
 
     name: str

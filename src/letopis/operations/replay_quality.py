@@ -1,4 +1,6 @@
-"""How complete captured pages are: each is replayed in a browser, what it lacks is counted, its picture compared."""
+"""How complete captured pages are: each is replayed in a browser, missing resources are counted, its picture is
+compared.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ _START_SECONDS = 60
 
 
 class QualityQuery(Parameters):
-    """Which captures are replayed."""
+    """Which captures to replay."""
 
     place: str = parameter("Address of a page, or a host: the newest capture of each of its pages.", argument=True)
     at: datetime | None = parameter("Of a page the capture nearest to this time; default: the newest.", default=None)
@@ -48,7 +50,7 @@ class QualityQuery(Parameters):
 
 
 class PageQuality(NamedTuple):
-    """What the replay of one capture told. `likeness` is null where no picture was kept to compare with."""
+    """The result of replaying one capture. `likeness` is null if there is no picture to compare with."""
 
     url: str
     time: datetime

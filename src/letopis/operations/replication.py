@@ -1,4 +1,4 @@
-"""Archives replicated by plain files: published, cloned, brought up to date, let go."""
+"""Archives replicated by plain files: published, cloned, updated, detached."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KEY = "File with the secret that signs releases."
 
 
 class PublishCommand(Parameters):
-    """Where to, and how."""
+    """Where to publish, and how."""
 
     folder: str = parameter("Folder that a static web server serves.", argument=True, metavar="DIR")
     key: bytes | None = parameter(_KEY, default=None, metavar="FILE")
@@ -59,7 +59,7 @@ def publish(context: Context, asked: PublishCommand) -> Value[PublishReport]:
 
 
 class CloneCommand(Parameters):
-    """Of which archive, into which folder, and which part of it."""
+    """Which archive, into which folder, and which part of it."""
 
     url: str = parameter("Where the archive is published: http, https, file: or a folder.", argument=True)
     folder: str = parameter("Folder of the clone.", argument=True, metavar="DIR")
@@ -74,8 +74,8 @@ class CloneCommand(Parameters):
 
 def _clone_sentence(report: CloneReport | DetachedClone) -> str:
     if isinstance(report, DetachedClone):
-        return f"{report.archive} is an archive of its own now"
-    state = f"release {report.serial} was here" if report.up_to_date else f"release {report.serial} is here now"
+        return f"{report.archive} is now an independent archive"
+    state = f"already at release {report.serial}" if report.up_to_date else f"updated to release {report.serial}"
     rest = f", {report.absent} contents to be fetched when read" if report.absent else ""
     wire = report.bytes_downloaded + report.bytes_sent
     return f"{state}: {_held(report)}{rest}; {wire} bytes on the wire, {counted(report.requests, 'request')}"
@@ -106,18 +106,18 @@ def clone(context: LocalContext, asked: CloneCommand) -> Value[CloneReport]:
 
 
 class PullCommand(Parameters):
-    """Which clone, and how this differs from the usual."""
+    """Which clone, and with which options."""
 
     folder: str = parameter("Folder of the clone.", argument=True, metavar="DIR")
     allow_older: bool = parameter("Accept an older release than the present one.", default=False)
     fill: bool = parameter("Fetch all contents that are still missing.", default=False)
     repack: bool = parameter("Fetch packs that the origin has compacted, to free space.", default=False)
-    detach: bool = parameter("Stop following the origin: DIR becomes an archive of its own.", default=False)
+    detach: bool = parameter("Stop following the origin: DIR becomes an independent archive.", default=False)
     key: bytes | None = parameter(_KEY, default=None, metavar="FILE")
 
 
 class DetachedClone(NamedTuple):
-    """A clone that follows its origin no more."""
+    """A clone that no longer follows its origin."""
 
     archive: str
     detached: bool

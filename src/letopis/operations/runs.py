@@ -1,6 +1,6 @@
-"""Runs: the common jobs without a job file, and what people do with jobs of all kinds: pause, resume, delete.
+"""Runs: the common jobs without a job file, and actions on jobs of all kinds: pause, resume, delete.
 
-A run crawls a site, audits it, checks its links, takes files in, writes files, verifies or compacts the archive.
+A run crawls a site, audits it, checks its links, imports or exports files, verifies or compacts the archive.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class StartRun(Parameters):
     site: str | None = parameter("A host, or an address to start from; an export takes all without one.", default=None,
                                  argument=True, metavar="[SITE]")  # fmt: skip
     scope: CrawlScope = parameter("How far from the address a crawl goes.", default="host")
-    depth: int = parameter("Most links away from the start, of a crawl.", default=3, at_least=0, at_most=100)
-    limit: int = parameter("Most addresses of a crawl.", default=1000, at_least=1, at_most=1_000_000)
+    depth: int = parameter("Maximum number of links from the start of a crawl.", default=3, at_least=0, at_most=100)
+    limit: int = parameter("Maximum number of addresses of a crawl.", default=1000, at_least=1, at_most=1_000_000)
     delay: timedelta | None = parameter(
-        "Time between two requests of a crawl to a host, where that is more than crawl.delay.", default=None
+        "Time between two requests of a crawl to a host, if longer than crawl.delay.", default=None
     )
-    requisites: bool = parameter("Fetch pictures and styles of a crawl too.", default=True)
-    browser: bool = parameter("Let a crawl look at pages as a browser shows them.", default=False)
+    requisites: bool = parameter("Fetch images and styles of the pages of a crawl too.", default=True)
+    browser: bool = parameter("Open the pages of a crawl in a browser.", default=False)
     form: str = parameter("Format of an export.", default="wacz", named="format", longest=20)
     check: Literal["site", "all"] | None = parameter(
         "Before broken links are listed: check what was never checked on the site, or on other hosts as well.",
@@ -120,7 +120,7 @@ class JobNumbers(Parameters):
 
 
 class DeletedJob(NamedTuple):
-    """A job that is no longer there."""
+    """A job that was deleted."""
 
     id: int
     name: str

@@ -1,4 +1,6 @@
-"""Looking again at saved searches: by whoever runs the watches when versions come, or at once when somebody asks."""
+"""Running saved searches again: when new versions arrive, by the process that runs the watches, or at once on
+request.
+"""
 
 from __future__ import annotations
 
@@ -109,12 +111,14 @@ def saved_check(context: Context, asked: CheckSavedCommand) -> Rows[SavedResult]
         context.progress.show(number, "searches", len(rows))
     asked_now = {row.id for row in rows}
     failed = [row for row in searches.all() if row.id in asked_now and row.error]
-    faults = [NotReady(f"the saved search '{row.name}' could not be asked: {row.error}") for row in failed]
+    faults = [NotReady(f"the saved search '{row.name}' could not be run: {row.error}") for row in failed]
     return Rows(map(saved_result, found), faults=faults, remark="" if found else "nothing new")
 
 
 class SavedSearchLoop:
-    """Asks saved searches again while versions come in. Several processes may run side by side: each look is one's."""
+    """Runs saved searches again when versions arrive. Several processes may run in parallel: each run is done by one
+    of them.
+    """
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive

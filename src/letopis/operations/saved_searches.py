@@ -1,7 +1,7 @@
-"""Saved searches: a question that is asked again when versions come, with alerts and a feed of what is new.
+"""Saved searches: a question that is run again when versions arrive, with alerts and a feed of new results.
 
-Any question whose operation says what tells its rows apart can be saved: the words of a search, or the table of a
-page with its filter.
+Every question whose operation declares what identifies its rows can be saved: the words of a search, or the table of
+a page with its filter.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ _NUMBER = "Number of the saved search."
 
 @dataclass(frozen=True, slots=True)
 class SavedQuestion:
-    """What is asked: the name of an operation, its parameters as they were given, and a text that its rows hold.
+    """A saved question: the name of an operation, its parameters as given, and a text that its rows contain.
 
-    Times are kept as they were written, so that '7d ago' counts from each look. `page` is where the web
-    interface shows the same; `origin` is the door through which the targets came.
+    Times are stored as they were written, so that '7d ago' counts from each run. `page` is where the web interface
+    shows the same; `origin` is the door through which the targets were set.
     """
 
     question: str
@@ -133,9 +133,9 @@ def _result(asked: Operation[Any, Any], row: Any, now: int) -> FoundResult:
 
 @dataclass(frozen=True, slots=True)
 class SavedSearch:
-    """One saved search. `notify` is null for whoever may not change it, since targets may hold passwords.
+    """One saved search. `notify` is null for those who may not change it, because targets may contain passwords.
 
-    `results` counts what it has found so far, `looked` is when it was asked last, `error` why that failed.
+    `results` counts what it has found so far, `looked` is when it was last run, `error` why that failed.
     """
 
     id: int
@@ -185,7 +185,7 @@ def own_search(context: Context, number: int) -> SavedSearchRow:
 
 
 class _SavedFields(Parameters):
-    """What can be said of a saved search; None is what was not said."""
+    """The options of a saved search; None means not given."""
 
     question: str | None = parameter(
         "Question: search, or a table such as broken, site_audit, mapdiff, versions; default: search.",
@@ -216,7 +216,7 @@ class SaveSearch(_SavedFields):
 
 
 class EditSearch(_SavedFields):
-    """Which one, and what to change of it; None is what stays."""
+    """Which one, and what to change; None leaves an option unchanged."""
 
     id: int = parameter(_NUMBER, argument=True, at_least=1, at_most=MOST_NUMBER)
     name: str | None = parameter("Another name.", default=None, longest=_LONGEST_NAME)
@@ -318,7 +318,7 @@ def saved_edit(context: Context, asked: EditSearch) -> Value[SavedSearch]:
 
 
 class SavedSearchesQuery(Parameters):
-    """Which of them."""
+    """Which saved searches."""
 
     owner: str | None = parameter("Only those of this person.", default=None, longest=64)
 
@@ -358,7 +358,7 @@ class SavedResultsQuery(OneSavedSearch):
 
 @dataclass(frozen=True, slots=True)
 class SavedResult:
-    """Something that a saved search has found, and when it did first."""
+    """A result of a saved search, and when it was first found."""
 
     time: datetime
     url: str

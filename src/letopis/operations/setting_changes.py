@@ -1,4 +1,6 @@
-"""Settings that owners change while the archive runs: checked before they are kept, in force from the next start."""
+"""Settings that owners change while the archive is in use: validated before they are stored, effective from the next
+start.
+"""
 
 from __future__ import annotations
 

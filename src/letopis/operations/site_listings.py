@@ -1,7 +1,7 @@
-"""What pages show of a site, worked out from the graph of links: whole in numbers, bounded in rows.
+"""What pages show about a site, computed from the graph of links: complete counts, limited rows.
 
-The operations of `operations.links` answer the same questions with all rows. Every value here stands alone: it may be
-kept long after the graph that it was made from is gone, so it holds no part of it.
+The operations of `operations.links` answer the same questions with all rows. Every value here is self-contained: it
+may be kept long after the graph it was computed from is gone.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def count_answers(graph: Graph, site: str, at: int) -> dict[str, int]:
 
 
 class LinkTargets(NamedTuple):
-    """How many addresses the pages of a site link to, and at how many of them nobody has looked."""
+    """How many addresses the pages of a site link to, and how many of them were never checked."""
 
     targets: int
     unchecked: int
@@ -92,7 +92,7 @@ def count_targets(graph: Graph, site: str, at: int) -> LinkTargets:
 
 
 class SiteListing(NamedTuple, Generic[T]):
-    """Rows by kind, at most so many of each, and how many there are of each in all."""
+    """A limited number of rows of each kind, and the total number of each."""
 
     rows: dict[str, list[T]]
     counts: dict[str, int]
@@ -107,14 +107,14 @@ class SiteListing(NamedTuple, Generic[T]):
 
 
 class DrawnSite(NamedTuple):
-    """The links between the highest pages of a site, and the titles of those."""
+    """The links between the highest pages of a site, and the titles of these pages."""
 
     diagram: SiteDiagram
     titles: dict[str, str]
 
 
 class FindingRow(NamedTuple):
-    """A finding with the first of its addresses; `others` counts those that are left out."""
+    """A finding with the first of its addresses; `others` counts the rest."""
 
     finding: str
     detail: str
@@ -123,7 +123,7 @@ class FindingRow(NamedTuple):
 
 
 class ChangeActivity(NamedTuple):
-    """Changes of the liveliest pages by day, of all pages by hour; `pages` and `changes` count all of them."""
+    """Changes of the most active pages by day, of all pages by hour; `pages` and `changes` count all of them."""
 
     days: list[ChangeRow]
     hours: list[HourRow]
@@ -146,8 +146,8 @@ def drawn_site(graph: Graph, site: str, at: int, drawn: int) -> DrawnSite:
 
 
 class PageFacts(NamedTuple):
-    """A page as its site knows it: clicks from the home page, null where no way leads to it, links inside, what it
-    answers with, and where it redirects to.
+    """A page within its site: clicks from the home page, null if it cannot be reached, internal links, its status,
+    and its redirect target.
     """
 
     page: MapPage
@@ -286,7 +286,7 @@ def _issue_counts(rows: Sequence[AuditedPage]) -> dict[str, int]:
 
 
 class AuditCounts(NamedTuple):
-    """An audit in figures: when, of how many pages, how many of them have issues, and how many have each."""
+    """An audit in figures: its time, how many pages were read, how many have issues, and how many have each issue."""
 
     at: datetime
     pages: int

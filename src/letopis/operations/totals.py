@@ -1,4 +1,4 @@
-"""The archive as a whole: make one, its totals, what takes space, its use, its settings, what is new to each client."""
+"""The archive as a whole: create it, its totals, disk usage, its use, its settings, what is new to each client."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ from letopis.tuples import NamedTuple
 
 
 class WholeArchive(Parameters):
-    """All of it."""
+    """The whole archive."""
 
 
 class ArchiveReady(NamedTuple):
-    """Where an archive is, and which of its tables were written anew to lie in other partitions."""
+    """Where an archive is, and which of its tables were repartitioned."""
 
     archive: str
     partitioned: tuple[str, ...]
 
 
 def _ready(made: ArchiveReady) -> str:
-    tables = f"; {', '.join(made.partitioned)} partitioned anew" if made.partitioned else ""
+    tables = f"; {', '.join(made.partitioned)} repartitioned" if made.partitioned else ""
     return f"archive ready in {made.archive}{tables}"
 
 
@@ -66,11 +66,11 @@ def init_archive(context: Context, asked: WholeArchive) -> Value[ArchiveReady]:
 
 
 class ArchiveTotals(NamedTuple):
-    """Totals and rates; the lags are versions that an index will take in when it is asked next.
+    """Totals and rates; the lags are versions that an index will read at its next query.
 
-    `disk_bytes` are packs, catalogue and indexes, `ratio` their share of what was fetched: above 1 for small archives,
-    whose tables and indexes take more than compression saves.
-    `names_lag` are versions whose links do not help to find pages yet; they do when there are some more.
+    `disk_bytes` are packs, catalogue and indexes, `ratio` their share of what was fetched: above 1 for small
+    archives, whose tables and indexes take more than compression saves. `names_lag` are versions whose links do not
+    yet help to find pages.
     """
 
     documents: int
@@ -130,7 +130,7 @@ class StoragePart(NamedTuple):
 
 
 class StorageOverview(NamedTuple):
-    """What takes space, and the room of the disk; only owners are told of the latter."""
+    """Disk usage and free space; only owners see the latter."""
 
     parts: tuple[StoragePart, ...]
     methods: tuple[MethodRow, ...]
@@ -147,7 +147,7 @@ def storage(context: Context, asked: WholeArchive) -> Value[StorageOverview]:
 
 
 class GrowthRow(NamedTuple):
-    """What a day brought: contents that were first seen then, as fetched and as stored now."""
+    """The growth of a day: contents first seen on that day, as fetched and as stored now."""
 
     day: str
     contents: int
@@ -186,7 +186,7 @@ _KINDS: tuple[tuple[str, ContentKind], ...] = (
 
 
 class KindContents(NamedTuple):
-    """What contents of a kind take: as fetched, and as stored now."""
+    """The contents of a kind: as fetched, and as stored now."""
 
     kind: ContentKind
     contents: int
@@ -219,7 +219,7 @@ def _kinds(stored: StoredContents) -> list[KindContents]:
 
 
 class StorageFigures(NamedTuple):
-    """All that the page about storage counts, of one moment: no two of its figures contradict each other."""
+    """All figures of the page about storage, as of one moment, so that they are consistent."""
 
     totals: Stats
     parts: tuple[StoragePart, ...]
@@ -246,7 +246,7 @@ def disk_room(context: Context) -> DiskRoom | None:
 
 
 class DiskRoom(NamedTuple):
-    """Bytes of the disk that holds the archive."""
+    """Bytes of the disk that contains the archive."""
 
     free: int
     total: int
@@ -264,7 +264,7 @@ def _storage_parts(archive: Archive) -> tuple[StoragePart, ...]:
 
 
 class UsageQuery(Parameters):
-    """Of which days."""
+    """Which days."""
 
     days: int = parameter("The last days, today included.", default=30, at_least=1, at_most=DAYS_KEPT)
 
@@ -272,8 +272,8 @@ class UsageQuery(Parameters):
 class UsageDay(NamedTuple):
     """How often the archive was used on a day (UTC).
 
-    `searches` through HTTP, of which `unanswered` found nothing; `clicks` from an answer to a page; `pages` of the web
-    interface; `replays` of archived pages; `requests` of programs; `jobs` that were started, from wherever.
+    `searches` through HTTP, of which `unanswered` found nothing; `clicks` from a result to a page; `pages` of the web
+    interface; `replays` of archived pages; `requests` of programs; `jobs` that were started, by any means.
     """
 
     day: str
@@ -299,7 +299,7 @@ def usage(context: Context, asked: UsageQuery) -> Rows[UsageDay]:
     counted = context.settings.serve.statistics
     found = use_by_day(context.archive, asked.days)
     rows = [UsageDay(day.date().isoformat(), **counts) for day, counts in found.items()]
-    off = "" if counted else "nothing is counted any more; serve.statistics turns it on again"
+    off = "" if counted else "usage is no longer counted; serve.statistics turns it on again"
     return Rows(rows, {"counted": counted}, remark=off or ("" if rows else "nothing was counted in these days"))
 
 
@@ -312,7 +312,7 @@ _PRIVATE = ("url", "path", "proxy", "endpoint", "ca_file", "address", "trusted_p
 class SettingRow(NamedTuple):
     """A setting: its value and its default as they are written, the variable that sets it, and where it was set.
 
-    An `editable` one can be changed by owners; `next` is what it will be from the next start on, where that differs.
+    Owners can change `editable` ones; `next` is the value from the next start on, if it differs.
     """
 
     name: str
@@ -388,14 +388,14 @@ def _client(name: str) -> str:
 
 
 class ChangesQuery(Parameters):
-    """Who asks, and for how many."""
+    """Which client, and how many changes."""
 
     client: str = parameter(_CLIENT_HELP, argument=True, longest=64)
     limit: int = parameter("Maximum number of rows.", default=1000, at_least=1, at_most=10_000)
 
 
 class NewChange(NamedTuple):
-    """A version that is new to a client, which acknowledges `cursor` when it has taken it."""
+    """A version that is new to a client, which acknowledges `cursor` after processing it."""
 
     url: str
     title: str
@@ -431,14 +431,14 @@ def changes(context: Context, asked: ChangesQuery) -> Rows[NewChange]:
 
 
 class AcknowledgeCommand(Parameters):
-    """How far a client has come."""
+    """The position of a client."""
 
     client: str = parameter(_CLIENT_HELP, argument=True, longest=64)
     cursor: str = parameter("The cursor of the last change that was processed.", argument=True, longest=19)
 
 
 class ClientPosition(NamedTuple):
-    """Where a client stands now."""
+    """The current position of a client."""
 
     client: str
     cursor: str
@@ -446,7 +446,7 @@ class ClientPosition(NamedTuple):
 
 @operation(
     "acknowledge", right=WRITE, verb="changes ack", route=("POST", "/changes/ack"), creates=False,
-    sentence=lambda position: f"{position.client} has taken everything up to {position.cursor}",
+    sentence=lambda position: f"{position.client} has acknowledged everything up to {position.cursor}",
 )  # fmt: skip
 def acknowledge(context: Context, asked: AcknowledgeCommand) -> Value[ClientPosition]:
     """Acknowledge the changes up to a cursor; the client does not get them again."""

@@ -1,4 +1,4 @@
-"""The second factor of signing in: switched on with an authenticator app, off with a code, or by an owner."""
+"""The second factor of sign-in: switched on with an authenticator app, off with a code or by an owner."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BeginTwoFactorCommand(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class TwoFactorSecret:
-    """What an authenticator app wants: the secret as text, or the address that hands it over."""
+    """What an authenticator app needs: the secret as text, or the address that contains it."""
 
     name: str
     secret: str
@@ -67,7 +67,7 @@ class ConfirmTwoFactorCommand(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class RecoveryCodes:
-    """Each lets in once instead of a code; shown this once."""
+    """Each works once instead of a code; shown only this once."""
 
     name: str
     recovery_codes: list[str]
@@ -96,7 +96,7 @@ class EndTwoFactorCommand(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class TwoFactorState:
-    """Whether somebody signs in with a code as well."""
+    """Whether an account also signs in with a code."""
 
     name: str
     two_factor: bool

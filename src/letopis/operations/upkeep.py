@@ -1,4 +1,4 @@
-"""The archive looked after: every byte checked and repaired, re-compressed; whether this installation is sound."""
+"""Maintenance of the archive: verify and repair every byte, compact, back up, check the installation."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class VerifyProblem(NamedTuple):
 
 
 class SoundArchive(NamedTuple):
-    """What was checked where nothing was found."""
+    """What was checked when no problem was found."""
 
     problems: int
     documents: int
@@ -63,7 +63,7 @@ class SoundArchive(NamedTuple):
 def _verify_sentence(found: VerifyProblem | RepairReport) -> str:
     if isinstance(found, VerifyProblem):
         return f"{found.where}: {found.problem}"
-    return f"{found.versions} versions are sound, {len(found.lost)} lost"
+    return f"{found.versions} versions intact, {len(found.lost)} lost"
 
 
 @operation(
@@ -100,14 +100,14 @@ def _problems(
         faults.append(Damaged(f"{count} problems found; 'letopis verify --repair' keeps what can be kept"))
     else:
         answer.remark = (
-            f"all is well: {counted(found.versions, 'version')} of {counted(found.documents, 'document')}, "
+            f"no problems found: {counted(found.versions, 'version')} of {counted(found.documents, 'document')}, "
             f"{found.pack_bytes} bytes of packs"
         )
         answer.none = SoundArchive(0, found.documents, found.versions, found.contents, found.pack_bytes)
 
 
 class VerifyArchive(Parameters):
-    """All of it."""
+    """The whole archive."""
 
 
 @operation("verify_archive", right=OWN, step="verify", listed="problems", element="problem")
@@ -132,13 +132,13 @@ class CompactCommand(Parameters):
 
 def _compact_sentence(report: CompactReport) -> str:
     saved = report.bytes_before - report.bytes_after
-    parts = [counted(report.documents, "document"), f"{counted(report.moved, 'content')} written anew"]
+    parts = [counted(report.documents, "document"), f"{counted(report.moved, 'content')} rewritten"]
     parts += [f"{counted(report.dropped_versions, 'version')} dropped"] if report.dropped_versions else []
     parts.append(f"{report.bytes_after} bytes of packs")
     if saved < 0:
         parts.append(f"{-saved} more than before, so that newest versions that were slow to read are fast")
     else:
-        parts.append(f"{saved} bytes given back" if saved else "nothing to give back")
+        parts.append(f"{saved} bytes freed" if saved else "nothing to free")
     return ", ".join(parts)
 
 
@@ -161,7 +161,7 @@ def compact(context: Context, asked: CompactCommand) -> Value[CompactReport]:
         else:
             report = compact_jointly(archive, workers, "quick" if asked.quick else "full", progress, stop)
     if stop():
-        raise Cancelled("stopped; what was compacted stays so, and the rest comes next time")
+        raise Cancelled("stopped; what was compacted stays compacted, and the next run continues")
     return Value(report)
 
 
@@ -176,11 +176,11 @@ _PACKAGES = {"letopis-codecs": "letopis_codecs", "letopis-demo": "letopis_demo",
 
 
 class WholeInstallation(Parameters):
-    """All of it."""
+    """The whole installation."""
 
 
 class DoctorFinding(NamedTuple):
-    """One thing that was examined. `ok` None: not needed, worth knowing."""
+    """One thing that was checked. `ok` None: not required, for information."""
 
     name: str
     ok: bool | None
@@ -202,7 +202,7 @@ def doctor(context: LocalContext, asked: WholeInstallation) -> Rows[DoctorFindin
     """Check this installation: Python, libraries, settings, archive, disk, optional parts."""
     findings = list(_findings(context.settings))
     wrong = [finding.name for finding in findings if finding.ok is False]
-    faults = [NotReady(f"{', '.join(wrong)}: not as it should be; put it right and ask again")] if wrong else []
+    faults = [NotReady(f"{', '.join(wrong)}: problem found; fix it and run this again")] if wrong else []
     return Rows(findings, faults=faults)
 
 
@@ -304,7 +304,7 @@ def _catalogue(settings: Settings) -> DoctorFinding:
 
 
 class BackupCommand(Parameters):
-    """Where to."""
+    """Where to back up."""
 
     folder: str = parameter(
         "Folder of the backup, best on another disk, or s3://bucket/prefix.", argument=True, metavar="DIR|s3://…"
@@ -326,7 +326,7 @@ def backup(context: Context, asked: BackupCommand) -> Value[BackupReport]:
 
 
 class RestoreCommand(Parameters):
-    """From where."""
+    """Which backup."""
 
     folder: str = parameter("Folder of the backup, or s3://bucket/prefix.", argument=True, metavar="DIR|s3://…")
 

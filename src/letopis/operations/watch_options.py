@@ -1,4 +1,4 @@
-"""Tags of watches with their defaults, and what may be said of a watch, whatever command says it."""
+"""The options of a watch, shared by all commands, and tags of watches with their defaults."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class WatchFilter:
 
 
 class WatchOptions(Parameters):
-    """How to watch; None is what was not said."""
+    """How to watch; None means not given."""
 
     every: timedelta | None = parameter("Time between two checks (10m, 1h); never below the minimum.", default=None)
     cron: str | None = parameter(
-        "Times of checks as cron writes them, in the time zone.", default=None, longest=200, metavar='"M H D M W"'
+        "Cron times of checks, in the time zone.", default=None, longest=200, metavar='"M H D M W"'
     )
-    jitter: timedelta | None = parameter("Check up to this much later, by chance.", default=None)
+    jitter: timedelta | None = parameter("Delay each check randomly by up to this much.", default=None)
     tag: str | None = parameter(
         "Group of watches; with no address the other options become its defaults.", default=None, longest=LONGEST_TAG
     )
@@ -79,14 +79,14 @@ class WatchOptions(Parameters):
         at_most=_MOST_ENTRIES, metavar="TARGET",
     )  # fmt: skip
     when: str | None = parameter(f"What to alert of: {ALERT_RULES}.", default=None, longest=200, joined=",")
-    contains: tuple[str, ...] | None = _repeated("Alert only if the difference holds this text.")
-    adds: tuple[str, ...] | None = _repeated("Alert only if this text came.")
-    removes: tuple[str, ...] | None = _repeated("Alert only if this text went.")
+    contains: tuple[str, ...] | None = _repeated("Alert only if the difference contains this text.")
+    adds: tuple[str, ...] | None = _repeated("Alert only if this text was added.")
+    removes: tuple[str, ...] | None = _repeated("Alert only if this text was removed.")
     more_than: tuple[str, ...] | None = _repeated("Alert only if more of the page differs.", "PERCENT")
-    below: tuple[str, ...] | None = _repeated("Alert only if the first number that came is below.", "NUMBER")
-    above: tuple[str, ...] | None = _repeated("Alert only if the first number that came is above.", "NUMBER")
+    below: tuple[str, ...] | None = _repeated("Alert only if the first added number is below.", "NUMBER")
+    above: tuple[str, ...] | None = _repeated("Alert only if the first added number is above.", "NUMBER")
     conditions: tuple[Mapping[str, Any], ...] | None = parameter(
-        f"What a difference must hold: objects with 'kind' ({', '.join(AlertConditionKind)}) and 'value'.",
+        f"Conditions that a difference must meet: objects with 'kind' ({', '.join(AlertConditionKind)}) and 'value'.",
         default=None, at_most=_MOST_ENTRIES, doors=NOT_CLI,
     )  # fmt: skip
     zone: str | None = parameter("Time zone of cron times and hours; UTC by default.", default=None, longest=64)
@@ -103,7 +103,7 @@ class WatchOptions(Parameters):
         joined=";",
     )
     summary: str | None = parameter(
-        "Times as cron writes them at which all alerts since go to a target as one notification.",
+        "Cron times at which all alerts since the last one go to a target as one notification.",
         default=None, longest=200, metavar='"M H D M W"',
     )  # fmt: skip
     headers: tuple[str, ...] | None = parameter(
@@ -230,14 +230,14 @@ def _pair(one: Mapping[str, Any], where: str, *names: str) -> tuple[str, str]:
 
 
 class NoParameters(Parameters):
-    """Nothing is asked for but all."""
+    """No parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchTag:
-    """A tag, how many watches have it, and the defaults that it gives them; null or empty where it gives none.
+    """A tag, how many watches have it, and its defaults; null or empty if it has none.
 
-    Targets and steps are null for whoever may not change them. Watches without a tag stand under the empty name.
+    Targets and steps are null for those who may not change them. Watches without a tag are listed under the empty name.
     """
 
     tag: str
@@ -276,7 +276,7 @@ def _tag(context: Context, name: str, watches: int, spec: WatchSpec) -> WatchTag
 
 
 class ForgetTag(Parameters):
-    """Whose defaults."""
+    """Which tag loses its defaults."""
 
     tag: str = parameter("The tag.", argument=True, longest=LONGEST_TAG)
 
@@ -292,7 +292,7 @@ class ForgottenTag:
 @operation(
     "watch_forget_tag", right=WRITE, verb="watch forget-tag", route=("DELETE", "/watches/tags"),
     audited="watch tag forgotten", creates=False, errors=(403, 404), examples=("letopis watch forget-tag news",),
-    sentence=lambda row: f"the tag '{row.tag}' gives no defaults any more",
+    sentence=lambda row: f"the tag '{row.tag}' has no defaults any more",
 )  # fmt: skip
 def watch_forget_tag(context: Context, asked: ForgetTag) -> Value[ForgottenTag]:
     """Drop the defaults of a tag; its watches stay and fall back to the settings. For who gave them, and for owners."""

@@ -1,4 +1,4 @@
-"""Watches: standing checks of pages, made, changed, shown and ended."""
+"""Watches: regular checks of pages: add, change, show and remove them."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _URLS = "Addresses of watched pages, each for all watches of the page, or number
 
 @dataclass(frozen=True, slots=True)
 class WatchDetails:
-    """One watch. `notify` and `headers` are null for whoever may not change it, since they may hold passwords;
-    `targets` counts the former. So is `notify` where the tag of somebody else gives it. `name` tells several watches
-    of a page apart, `owner` is who made it.
+    """One watch. `notify` and `headers` are null for those who may not change it, because they may contain passwords;
+    `targets` counts the targets. So is `notify` if the tag of somebody else gives it. `name` tells several watches of
+    a page apart, `owner` is who created it.
 
-    `due` is null while it is paused; until `snoozed` its notifications wait. `source` is the sitemap that named the
-    page, else empty. `undelivered` counts notifications that were not taken and are tried again, or were given up,
+    `due` is null while it is paused; until `snoozed` its notifications wait. `source` is the sitemap that listed the
+    page, else empty. `undelivered` counts notifications that were not accepted and are tried again, or were given up,
     and `delivery_error` says why.
     """
 
@@ -135,22 +135,20 @@ def _details(context: Context, entry: WatchEntry, undelivered: Mapping[str, Unde
 
 
 class AddWatches(WatchOptions):
-    """What to watch, and how; None is what was not said."""
+    """What to watch, and how; None means not given."""
 
     urls: tuple[str, ...] = parameter(
         "Addresses of pages to watch.", default=(), named="url", argument=True, metavar="[URL]..."
     )
     sitemaps: tuple[str, ...] = parameter(
-        "Watch every page that this sitemap names; can be repeated.", default=(), flags=("--sitemap",), metavar="URL",
+        "Watch every page that this sitemap lists; can be repeated.", default=(), flags=("--sitemap",), metavar="URL",
         doors=CLI_ONLY,
     )  # fmt: skip
     sitemap: bool = parameter(
-        "The addresses are sitemaps: watch every page that they name.", default=False, doors=NOT_CLI
+        "The addresses are sitemaps: watch every page that they list.", default=False, doors=NOT_CLI
     )
-    name: str = parameter("A name for a watch beside others of the same page.", default="", longest=_LONGEST_NAME)
-    another: bool = parameter(
-        "Make another watch of pages that are already watched, under a name of its own.", default=False
-    )
+    name: str = parameter("A name that tells several watches of a page apart.", default="", longest=_LONGEST_NAME)
+    another: bool = parameter("Add another watch of pages that are already watched, under its own name.", default=False)
     replace: bool = parameter(
         "Forget the options of pages that are already watched, and take these instead.", default=False
     )
@@ -158,7 +156,7 @@ class AddWatches(WatchOptions):
 
 @dataclass(frozen=True, slots=True)
 class AddedWatch(WatchDetails):
-    """A watch and what became of it: `added`, `kept` as it was since the page is watched already, or `changed`."""
+    """A watch and the result: `added`, `kept` unchanged because the page is already watched, or `changed`."""
 
     outcome: Literal["added", "kept", "changed"]
 
@@ -266,7 +264,7 @@ def _add_others(context: Context, urls: Sequence[str], spec: WatchSpec, tag: str
 
 
 class EditWatch(WatchOptions):
-    """Which watch, and what to change of it; None is what stays."""
+    """Which watch, and what to change; None leaves an option unchanged."""
 
     id: int = parameter("Number of the watch.", argument=True, at_least=1, at_most=2**62)
     name: str | None = parameter("Another name.", default=None, longest=_LONGEST_NAME)
@@ -396,14 +394,14 @@ def watch_list(context: Context, asked: WatchListQuery) -> Rows[WatchDetails]:
 
 
 class WatchedUrls(Parameters):
-    """Which watches a command is for; when one of them is not watched, nothing is done."""
+    """Which watches a command is for; if one of them is not watched, nothing is done."""
 
     urls: tuple[str, ...] = parameter(_URLS, named="url", argument=True, metavar="URL...")
 
 
 @dataclass(frozen=True, slots=True)
 class RemovedWatch:
-    """How many watches ended with that of a URL: one, and for a sitemap all pages that it named."""
+    """How many watches were removed with that of a URL: one, or for a sitemap all pages that it listed."""
 
     url: str
     removed: int
@@ -472,7 +470,9 @@ def _wait_sentence(context: Context, entry: WatchEntry) -> str:
     if left <= 0:
         return ""
     ago = context.archive.settings.monitor.min_interval - left
-    return f"{entry.watch.url} was checked {ago:.0f} s ago; the next look is possible in {left:.0f} s and is made then"
+    return (
+        f"{entry.watch.url} was checked {ago:.0f} s ago; the next look is possible in {left:.0f} s and will happen then"
+    )
 
 
 class TagWatches(Parameters):

@@ -1,4 +1,4 @@
-"""The words of the archive themselves: how they go on, and which base forms people settled for them."""
+"""The words of the archive: completions, and base forms that people set."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_WORDS = 100
 
 
 class CompletionQuery(Parameters):
-    """How a word begins."""
+    """The first letters of a word."""
 
     beginning: str = parameter(
         "First letters of a word, at least two; accents do not matter.", named="q", attribute="q", argument=True,
@@ -46,7 +46,7 @@ def complete(context: Context, asked: CompletionQuery) -> Rows[KnownWord]:
 
 
 class BaseFormsCommand(Parameters):
-    """Which words, and what takes the place of their ending."""
+    """Which words, and what replaces their ending."""
 
     extension: str = parameter("The ending of the words.", longest=80)
     basicextension: str = parameter("The ending of their base forms.", default="", longest=80)
@@ -79,12 +79,14 @@ class WordsCommand(Parameters):
 
 
 class AllWordsQuery(Parameters):
-    """All of them."""
+    """All words."""
 
 
 @dataclass(frozen=True, slots=True)
 class WordForm:
-    """A word whose base form somebody settled; a `locked` one is its own, whatever rules and dictionaries say."""
+    """A word whose base form was set by a person; a `locked` one is its own base form, whatever rules and
+    dictionaries say.
+    """
 
     form: str
     base: str

@@ -100,7 +100,7 @@ def _languages_parameter() -> tuple[str, ...]:
 
 
 class SearchQuery(Parameters):
-    """What is looked for, where and when, and how much of the answer is wanted."""
+    """What to search for, where and when, and how much of the answer to return."""
 
     query: str = parameter(
         'Words, "phrases", prefix*, -not, OR, site:HOST, lang:CODE, type:MEDIA/TYPE, title:word ...',
@@ -266,7 +266,7 @@ def _search_remark(index: WordIndex, asked: SearchQuery, rows: list[SearchRow], 
     if not rows:
         return "nothing found; try fewer words, another date, or a prefix*"
     behind = index.names_lag() if asked.explain else 0
-    return f"texts of links are {behind} versions behind; a rebuild of the index takes them in now" if behind else ""
+    return f"texts of links are {behind} versions behind; rebuild the index to include them" if behind else ""
 
 
 def _require_sites(context: Context, sites: tuple[str, ...]) -> None:
@@ -281,7 +281,7 @@ def _project_pages(archive: Archive, project: str | None) -> frozenset[int] | No
 
 
 class NearWordsQuery(Parameters):
-    """Near which word, how near, and where."""
+    """Near which word, within which distance, and where."""
 
     word: str = parameter("One word, in any of its forms.", argument=True, attribute="of", longest=200)
     distance: int = parameter("Maximum distance in words.", default=5, attribute="between", at_least=1, at_most=100)
@@ -319,7 +319,7 @@ def near(context: Context, asked: NearWordsQuery) -> Rows[NearbyWord]:
 
 
 class PhraseQuery(Parameters):
-    """Which words together, and where."""
+    """Which phrase, and where."""
 
     phrase: str = parameter("Consecutive words.", argument=True, longest=1000)
     sites: tuple[str, ...] = _sites_parameter()
@@ -352,7 +352,7 @@ class OriginQuery(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class ParagraphOrigin:
-    """A long paragraph of a page, and where in the whole archive it first stood; `elsewhere` if on another page."""
+    """A long paragraph of a page, and where in the whole archive it first appeared; `elsewhere` if on another page."""
 
     paragraph: str
     characters: int
@@ -383,7 +383,7 @@ def origin(context: Context, asked: OriginQuery) -> Rows[ParagraphOrigin]:
     rows = [_paragraph_origin(url, text, place) for text, place in zip(paragraphs, places, strict=False)]
     whole = sum(row.characters for row in rows)
     known = sum(row.characters for row in rows if row.elsewhere) / whole if whole else None
-    remark = "the page has no long paragraphs" if known is None else f"{known:.0%} of it stood on other pages before"
+    remark = "the page has no long paragraphs" if known is None else f"{known:.0%} of it was on other pages before"
     return Rows(rows, {"url": url, "known": known}, remark=remark)
 
 
@@ -422,7 +422,7 @@ def categories(context: Context, asked: CategoriesQuery) -> Rows[PageCategory]:
 
 
 class ChoiceCommand(Parameters):
-    """The page that somebody went to."""
+    """The page that somebody opened."""
 
     url: str = parameter("A page of an answer.")
 

@@ -109,7 +109,7 @@ class ReplayApp:
         elif scope["path"] == "/healthz":
             answer = PlainTextResponse("ok")
         else:
-            answer = PlainTextResponse("this service is not known by that name; see serve.replay_origin", 421)
+            answer = PlainTextResponse("this host name is not accepted; see serve.replay_origin", 421)
         await answer(scope, receive, send)
 
     def _guarded(self, work: Callable[[], Response]) -> Response:

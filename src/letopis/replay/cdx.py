@@ -85,7 +85,7 @@ def cdxj_lines(batches: Iterator[list[CdxRow]]) -> Iterator[str]:
 
 
 def json_lines(batches: Iterator[list[CdxRow]], names: Sequence[str] = _JSON_NAMES) -> Iterator[str]:
-    """One JSON object a line."""
+    """One JSON object per line."""
     places = _object_places(names)
     for rows in batches:
         yield "".join([json.dumps(_object(row, places)) + "\n" for row in rows])

@@ -1,1 +1,1 @@
-"""When to come back: estimation of change rates, revisit policies, simulation. Pure."""
+"""When to revisit pages: estimation of change rates, revisit policies, simulation. Pure."""

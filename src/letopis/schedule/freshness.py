@@ -1,12 +1,10 @@
-"""Freshness: the best that known change rates allow, and the estimate from what visits have found.
+"""Freshness: the best that known change rates allow, and the estimate from the results of visits.
 
-Of each page is known how long visits found nothing new, and in how many
-intervals of which mean length they found a change: at a change rate d that
-has the chance e^(-d quiet) (1 - e^(-d length))^changes. How the rates of all
-pages are spread over a scale, standing still among them, is found by
-expectation and maximisation, without any guess beforehand: pages of which
-little is known are taken to be like the others. A copy last seen t seconds
-ago is fresh with the mean of e^(-dt) over the rates that its page may have.
+For each page it is known how long visits found nothing new, and in how many intervals of which mean length they found
+a change: at a change rate d this has the probability e^(-d quiet) (1 - e^(-d length))^changes. The distribution of
+the rates of all pages, including pages that never change, is found by expectation maximisation without prior
+assumptions: pages about which little is known are treated like the others. The probability that a copy last checked t
+seconds ago is fresh is the mean of e^(-dt) over the possible rates of its page.
 """
 
 from __future__ import annotations

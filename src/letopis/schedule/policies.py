@@ -1,19 +1,15 @@
-"""Revisit policies: from what a visit found to the time of the next one, with its reason.
+"""Revisit policies: from the result of a visit to the time of the next one, with the reason.
 
-All share one small interface and one state of 42 bytes a page, so a page can
-change its policy at any time. They are pure: time comes in with the look, and
-what the optimal policy learns over all pages is two values that the caller
-keeps.
+All share one small interface and one state of 42 bytes per page, so a page can change its policy at any time. They
+are pure: the time is passed in with the result, and what the optimal policy learns over all pages is two values that
+the caller stores.
 
-The optimal policy visits pages where visits are worth most, and no more of
-them than the budget. Each page is due when a visit to it is worth the present
-price. That is the solution of the allotment under a budget without ever
-solving it for all pages at once: the price is kept right by `Pace`, page by
-page. A higher price means fewer visits. The price follows two errors: the
-planned rate (the sum of 1 / interval over all pages) against the budget, which
-is early and smooth, and the visits really made against those allowed so far,
-which leaves no lasting error. It needs no look at all pages, so each agent can
-keep its own for its share of the budget.
+The optimal policy visits pages where visits are worth most, within the budget. Each page is due when a visit to it is
+worth the current price. This solves the allocation under a budget without ever solving it for all pages at once:
+`Pace` adjusts the price page by page. A higher price means fewer visits. The price follows two errors: the planned
+rate (the sum of 1 / interval over all pages) against the budget, which is early and smooth, and the actual visits
+against those allowed so far, which leaves no permanent error. It never examines all pages, so each agent can have its
+own price for its share of the budget.
 """
 
 from __future__ import annotations
@@ -46,14 +42,12 @@ _MAX_COUNT = 0xFFFF
 
 
 class VisitState(NamedTuple):
-    """The visits of one page, summed up. Times and durations are seconds.
+    """A summary of the visits of one page. Times and durations are seconds.
 
-    `last_change` is when a change was last detected (the first visit counts
-    as one), `window` the time before it in which the change happened.
-    `shape` and `scale` are the Gamma belief about the page's change rate:
-    its mean is shape / scale changes a second. `quiet` and `busy` sum up the
-    times between visits: of those that found nothing new, and of those that
-    found a change.
+    `last_change` is when a change was last detected (the first visit counts as one), `window` the time before it in
+    which the change happened. `shape` and `scale` are the Gamma belief about the change rate of the page, with a mean
+    of shape / scale changes per second. `quiet` and `busy` are sums of the times between visits: of those that found
+    nothing new, and of those that found a change.
     """
 
     visits: int = 0
@@ -139,7 +133,7 @@ _REASONS = {
     "pays": "about one change in {gap}, at the present price ({price}) a visit pays {unbounded}",
     "rhythm": "about one change in {gap} and pages here keep a rhythm, a visit pays {unbounded} (price {price})",
     "explored": "about one change in {gap}, a visit pays {unbounded} (price {price}), but none waits longer than this",
-    "bounded": "about one change in {gap}, a visit pays {unbounded} (price {price}), brought within the set bounds",
+    "bounded": "about one change in {gap}, a visit pays {unbounded} (price {price}), limited to the configured range",
 }
 
 
@@ -158,14 +152,14 @@ _LONGEST_DOUBLING = 20
 
 
 class VisitResult(NamedTuple):
-    """One finished visit; `changed` is None when it failed."""
+    """One finished visit; `changed` is None if it failed."""
 
     now: float
     changed: bool | None
 
 
 class RevisitDecision(NamedTuple):
-    """What follows from a look: the new state, when the next visit is due, and why."""
+    """What follows from a visit: the new state, when the next visit is due, and why."""
 
     state: VisitState
     due: float
@@ -173,7 +167,7 @@ class RevisitDecision(NamedTuple):
 
 
 class RevisitPolicy(Protocol):
-    """Decides about the next visit."""
+    """Decides when a page is visited next."""
 
     @property
     def name(self) -> str:
@@ -321,7 +315,7 @@ class Pace:
     def restore(self, data: bytes) -> None:
         """Take over what `to_bytes` gave."""
         if len(data) != _PACE_FORMAT.size:
-            raise Damaged("the learned pace of the schedule cannot be read; delete it and it is learned anew")
+            raise Damaged("the learned pace of the schedule cannot be read; delete it and it is learned again")
         self._log_price, self._planned, self._debt, self._clock, self.pages = _PACE_FORMAT.unpack(data)
 
 
@@ -331,7 +325,7 @@ _MAGIC = b"LSO1"
 
 
 class OptimalPolicy:
-    """Highest freshness (or captured changes, or least age) under a budget. One per agent."""
+    """Maximises freshness (or captured changes), or minimises age, under a budget. One per agent."""
 
     name = "optimal"
 
@@ -366,7 +360,7 @@ class OptimalPolicy:
 
     def _recall(self, memory: bytes) -> None:
         if memory[:4] != _MAGIC:
-            raise Damaged("what the schedule learned cannot be read; delete it and it is learned anew")
+            raise Damaged("what the schedule learned cannot be read; delete it and it is learned again")
         end = 6 + int.from_bytes(memory[4:6], "little")
         self.pace.restore(memory[6:end])
         self.rhythm = ChangeRhythm.from_bytes(memory[end:])

@@ -1,4 +1,4 @@
-"""The simulator: real policies against pages whose changes are known, and how well they do."""
+"""The simulator: runs the real policies on pages whose changes are known, and measures them."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ LEARNING_SECONDS = 24 * 3600.0
 
 
 class Coefficients(NamedTuple):
-    """How far the adaptive policy moves an interval: up after an unchanged visit, down after a changed one."""
+    """How much the adaptive policy changes an interval: up after an unchanged visit, down after a changed one."""
 
     increase: float
     decrease: float
@@ -254,7 +254,7 @@ def _row(name: str, got: VisitMeasures, best: dict[str, VisitMeasures], allowed:
 
 
 class _Simulation:
-    """One world, visited again and again by different policies."""
+    """One simulated web, visited by different policies."""
 
     def __init__(
         self, world: SimulatedWorld, interval: float, learning: float, seed: int, coefficients: Coefficients
@@ -394,10 +394,10 @@ _LEAST_HITS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class RevisitAdvice:
-    """What to set for pages that change like these. Shares are fractions, times seconds.
+    """Recommended settings for pages that change like these. Shares are fractions, times seconds.
 
-    `coefficient` is for the adaptive policy; `budget` is visits a second for
-    all of these pages, and `interval` the mean time between visits of one.
+    `coefficient` is for the adaptive policy; `budget` is visits per second for all of these pages, and `interval` the
+    mean time between visits of one.
     """
 
     pages: int

@@ -1,11 +1,9 @@
 """How often a page changes, what a visit to it is worth, and after which time it pays.
 
-A page's change rate d is believed to follow a Gamma distribution with a
-shape and a scale (mean shape / scale), so two numbers hold all that its
-visits taught. Seeing no change for a time t multiplies the belief by
-e^(-dt), which a Gamma absorbs exactly. Seeing that it changed multiplies it
-by 1 - e^(-dt); the result is replaced by the Gamma of equal mean and
-variance.
+The change rate d of a page has a Gamma belief with a shape and a scale (mean shape / scale), so two numbers contain
+everything that its visits taught. A visit without a change for a time t multiplies the belief by e^(-dt), which a
+Gamma distribution absorbs exactly. A visit with a change multiplies it by 1 - e^(-dt); the result is replaced by the
+Gamma distribution of equal mean and variance.
 
 Let f(u) be the loss at time u after a visit: the chance that the copy is
 stale (freshness), that chance weighted by the change rate (captured
@@ -237,7 +235,7 @@ class ChangeRhythm:
     def from_bytes(cls, data: bytes) -> ChangeRhythm:
         """The inverse of `to_bytes`."""
         if len(data) != _FORMAT.size:
-            raise Damaged("the learned rhythm of the schedule cannot be read; delete it and it is learned anew")
+            raise Damaged("the learned rhythm of the schedule cannot be read; delete it and it is learned again")
         rhythm = cls()
         rhythm._seen, *numbers, rhythm.stretch = _FORMAT.unpack(data)
         rhythm._hits, rhythm._spent = list(numbers[:_COUNT]), list(numbers[_COUNT:])

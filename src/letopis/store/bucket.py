@@ -205,7 +205,7 @@ class Bucket:
             raise Busy(f"somebody else writes to {self.where}; stop the other writer, then try again") from error
         except (faults.PermissionDeniedError, faults.UnauthenticatedError) as error:
             raise NotReady(
-                f"{self.where} does not let us {action} it; check store.access_key and store.secret_key"
+                f"{self.where} refused to {action} it; check store.access_key and store.secret_key"
             ) from error
         except faults.BaseError as error:
             reason = str(error).partition("\n")[0]

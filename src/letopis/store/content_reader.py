@@ -78,7 +78,7 @@ class SharedTexts:
     def decode(self, pack: int, record: PackRecord) -> bytes:
         """The text of a record that was already read."""
         if record.kind != RecordKind.TEXT:
-            raise damaged_at(self._packs.name(pack), record.offset, "there should be the known text of a site")
+            raise damaged_at(self._packs.name(pack), record.offset, "the known text of a site is missing")
         try:
             return (
                 record_bodies.frame_coder(record.method).decode(record.body, 0, None, built_in_text(GENERIC_TEXT)).body
@@ -350,7 +350,7 @@ class CompactionSource:
             else self._reader.decode(place, record).body
         )
         if self._identity(body) != digest:
-            raise damaged_at(self._packs.name(place.pack), place.offset, "the content does not fit its digest")
+            raise damaged_at(self._packs.name(place.pack), place.offset, "the content does not match its digest")
         return body
 
     def pieces(self, place: ContentPlace) -> Iterator[tuple[RecordMethod, bytes, int]]:

@@ -134,7 +134,7 @@ def parse_pack_header(data: bytes, pack: int, name: str) -> int:
     if version > PACK_VERSION or flags & _MUST_KNOW_FLAGS:
         raise NewerFormat(f"{name} was written by a later release of Letopis; install that release to read it")
     if number != pack & 0xFFFFFFFF:
-        raise Damaged(f"{name} carries the number {number}; give the file its own name back")
+        raise Damaged(f"{name} carries the number {number}; restore the original name of the file")
     return int(flags)
 
 
@@ -441,7 +441,7 @@ def _read_runs(column: ByteReader, count: int) -> Iterator[int]:
     while count > 0:
         number, run = column.varint(), column.varint()
         if not 0 < run <= count:
-            raise Damaged("the columns of a facts record do not fit together; run verify")
+            raise Damaged("the columns of a facts record are inconsistent; run verify")
         count -= run
         for _ in range(run):
             yield number
@@ -449,5 +449,5 @@ def _read_runs(column: ByteReader, count: int) -> Iterator[int]:
 
 def _nth(row: Sequence[_T], index: int) -> _T:
     if not 0 <= index < len(row):
-        raise Damaged("the columns of a facts record do not fit together; run verify")
+        raise Damaged("the columns of a facts record are inconsistent; run verify")
     return row[index]

@@ -298,7 +298,7 @@ class PackVerifier:
             body = self._reader.decode(place, record).body
             length = len(body)
             if self._identity(body) != head.digest:
-                raise Damaged("the content does not fit its digest; store it again if you can")
+                raise Damaged("the content does not match its digest; store it again if you can")
         if length != head.raw_bytes:
             raise Damaged(f"the content has {length} bytes and should have {head.raw_bytes}; store it again if you can")
 

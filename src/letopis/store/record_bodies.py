@@ -99,7 +99,7 @@ def expand_body(method: int, body: bytes) -> bytes:
     if method == _CODEC:
         return bytes(codecs.by_id(body[0] if body else 0).decode(body[1:]))
     if method not in (_ZSTD, _BROTLI):
-        raise Damaged(f"a record names the method {method}, which does not stand alone; run verify")
+        raise Damaged(f"a record names the method {method}, which is not self-contained; run verify")
     try:
         return decompress(body) if method == _ZSTD else bytes(brotli.decompress(body))
     except (ZstdError, brotli.error) as error:

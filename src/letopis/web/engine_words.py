@@ -163,10 +163,10 @@ REWORDED = {
     "none of the pages could be fetched ({kinds}); the log says what became of each": translatable(
         "None of the pages could be fetched."
     ),
-    "nothing was taken from {source}; give a file that holds captures, or say which kind it is": translatable(
+    "nothing was imported from {source}; give a file that contains captures, or name its kind": translatable(
         "Nothing was imported from {source}: choose a file that contains captures, such as WARC, WACZ or HAR."
     ),
-    "this archive is a clone of {origin} and takes in only what a pull brings": translatable(
+    "this archive is a clone of {origin} and accepts only what a pull transfers": translatable(
         "This archive is a clone of {origin} and records nothing of its own."
     ),
 }

@@ -190,7 +190,7 @@ class ChunkCoder:
         try:
             self._dictionary = zstd.ZstdDict(dictionary) if dictionary else None
         except (ValueError, zstd.ZstdError) as wrong:
-            raise Damaged(f"The dictionary of the zrec file is none ({wrong}); get a fresh copy.") from None
+            raise Damaged(f"The dictionary of the zrec file is invalid ({wrong}); get a fresh copy.") from None
         self._compressor: zstd.ZstdCompressor | None = None
 
     def encode(self, text: bytes) -> bytes:

@@ -137,7 +137,7 @@ def _name_remarks(names: Sequence[bytes]) -> Iterator[str]:
     if twice is not None:
         several = sum(count > 1 for count in counts.values())
         shown = twice.decode(errors="replace")
-        yield f"names that stand for several records: {several}, {shown!r} for {counts[twice]}; 'get' prints the first"
+        yield f"names shared by several records: {several}, {shown!r} for {counts[twice]}; 'get' prints the first"
 
 
 def _joined(records: list[bytes], separator: bytes) -> bytes:

@@ -56,7 +56,7 @@ class _GrowingPrefix:
         for start, stop in limit_ranges([(len(self.got), end)]):
             part = await self._source.read(start, stop)
             if len(part) != stop - start:
-                raise Damaged("The server sent another number of bytes than asked for; try again.")
+                raise Damaged("The server sent another number of bytes than requested; try again.")
             self.got += part
         return self.got
 

@@ -192,7 +192,7 @@ async def _fetch(job: _Transfer, missing: list[ByteRange], rebuild: Rebuild) -> 
                 rebuild.write(start, cut.data[: end - start])
                 raise
             if len(data) != end - start:
-                raise Damaged("The server sent another number of bytes than asked for; try again.")
+                raise Damaged("The server sent another number of bytes than requested; try again.")
             rebuild.write(start, data)
             done += len(data)
             job.payload += len(data)

@@ -113,8 +113,8 @@ def test_packages_lie_in_the_archive_unless_a_setting_says_otherwise(tmp_path: P
         ({"query.xsl": "GOOD", "package.toml": "a = "}, "not valid TOML"),
         ({"query.xsl": "GOOD", "package.toml": "colour = 'red'"}, "'colour' in .* has no meaning"),
         ({"query.xsl": "GOOD", "package.toml": "query = '../query.xsl'"}, "must be the plain name of a file"),
-        ({"query.xsl": "GOOD", "package.toml": "result = 'absent.xsl'"}, "is named in package.toml and is not there"),
-        ({"query.xsl": "WRONG"}, "what query.xsl of package 'mine' made, line 2: <dance> is not a step"),
+        ({"query.xsl": "GOOD", "package.toml": "result = 'absent.xsl'"}, "is named in package.toml but does not exist"),
+        ({"query.xsl": "WRONG"}, "the output of query.xsl of package 'mine', line 2: <dance> is not a step"),
     ],
 )
 def test_a_package_that_cannot_be_used_says_why(files: dict[str, str], told: str, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_package_of_another_distribution_does_its_own_work(tmp_path: Path, mon
     )
     monkeypatch.syspath_prepend(place)
     with Archive(tmp_path / "a") as archive:
-        assert packages(archive.settings)["greet"].description == "brought by greeter"
+        assert packages(archive.settings)["greet"].description == "provided by greeter"
         assert ask(archive, '<query package="greet"><anybody/></query>').find("hello").get("to") == "tester"
 
 

@@ -69,7 +69,7 @@ def expand_symbols(body: bytes, words: Sequence[bytes], symbols: bytes, max_byte
     """Each symbol in the body turned into its word, in one pass; Damaged when that would exceed the bound."""
     grown = sum(body.count(symbol) * (len(word) - 1) for symbol, word in zip(symbols, words, strict=True))
     if len(body) + grown > max_bytes:
-        raise Damaged(f"preprocessed data decodes to more than {max_bytes} bytes; raise the bound if that can be right")
+        raise Damaged(f"preprocessed data decodes to more than {max_bytes} bytes; raise the limit if that is correct")
     if not symbols:
         return body
     codes = {bytes([symbol]): word for symbol, word in zip(symbols, words, strict=True)}

@@ -206,7 +206,7 @@ def _member(
     saved = saved_headers.pop("x-save", ("", ""))[1]
     in_cache = saved_headers.pop("x-in-cache", ("", "1"))[1] != "0"
     if not status.isdigit():
-        report.refuse("no status that can be read", member.filename)
+        report.refuse("no readable status", member.filename)
         return None
     body = _unzipped(cache, member, report) if in_cache else _local(folder, saved, report)
     if body is None:
@@ -264,7 +264,7 @@ def _from_line(
     folder: SourceFolder, line: _ListLine, times: _FetchTimes, report: ImportReport
 ) -> Iterator[ImportedCapture]:
     if not line.status.isdigit():
-        report.refuse("no status that can be read", line.url)
+        report.refuse("no readable status", line.url)
         return
     is_page = line.status.startswith("2")
     body = _local(folder, unquote(line.file) if line.file.count("%") else line.file, report) if is_page else b""

@@ -64,7 +64,7 @@ _MAX_FAILURE_KINDS = 4
     help="How far from the seeds.",
 )
 @click.option("--include", multiple=True, metavar="REGEX", help="Only addresses that match.")
-@click.option("--exclude", multiple=True, metavar="REGEX", help="Never addresses that match.")
+@click.option("--exclude", multiple=True, metavar="REGEX", help="Exclude addresses that match.")
 @click.option("--depth", type=click.IntRange(min=0), help="Follow at most N links from a seed.")
 @click.option("--rules", metavar="XML", help="URL rules, as the <urltransform> element of a job.")
 @click.option("--limit", type=click.IntRange(min=1), help="Fetch at most N pages; also ends when nothing is due.")
@@ -86,7 +86,7 @@ _MAX_FAILURE_KINDS = 4
 @click.option("--cluster", metavar="ADDRESS", help="Work on a Dask cluster (tcp://host:8786).")
 @click.option("--sitemaps", is_flag=True, default=None, help="Plan what the hosts' sitemaps list.")
 @click.option("--requisites", is_flag=True, help="Fetch images, styles and scripts of pages too.")
-@click.option("--browser", is_flag=True, help="Look at pages as a browser shows them, with all that they load.")
+@click.option("--browser", is_flag=True, help="Open pages in a browser, with everything they load.")
 @click.option("--step", "steps", multiple=True, metavar="STEP", help=STEP_HELP)
 @click.option(
     "--revisit-now",

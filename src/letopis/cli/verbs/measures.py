@@ -115,7 +115,9 @@ _CRAWL_POLICIES = ("uniform", "adaptive", "optimal")
     "letopis simulate --from-archive --site example.org",
     "letopis simulate --whole --pages 300 --interval 10h --hours 336 --policy optimal",
 )
-@click.option("--pages", type=click.IntRange(min=1), default=1000, show_default=True, help="Pages of the world.")
+@click.option(
+    "--pages", type=click.IntRange(min=1), default=1000, show_default=True, help="Pages of the simulated web."
+)
 @click.option("--periods", default="uniform:2m-80m", show_default=True, help="How often pages change.")
 @click.option(
     "--changes",
@@ -127,7 +129,7 @@ _CRAWL_POLICIES = ("uniform", "adaptive", "optimal")
 @click.option("--interval", default="20m", show_default=True, help="Mean time between two visits of a page.")
 @click.option("--hours", type=float, default=24.0, show_default=True, help="Measured hours, after 24 h of learning.")
 @click.option("--whole", is_flag=True, help="Run the whole crawler on the demo's web in simulated time: a row a day.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same world.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same simulated web.")
 @click.option("--policy", "policies", metavar="P,...", help=f"Policies out of {', '.join(POLICIES)}; default: all.")
 @click.option(
     "--coefficients",
@@ -141,7 +143,7 @@ _CRAWL_POLICIES = ("uniform", "adaptive", "optimal")
     is_flag=True,
     help="Replay the histories of the archive, and say which policy, coefficient and budget suit its pages.",
 )
-@click.option("--site", default="", help="Of the archive only the pages of this site.")
+@click.option("--site", default="", help="With --from-archive, only the pages of this site.")
 def simulate_verb(
     cli: CliContext, pages: int, periods: str, changes: str, interval: str, hours: float, whole: bool, seed: int,
     policies: str | None, coefficients: str | None, plot: Path | None, recorded: bool, site: str,

@@ -101,6 +101,6 @@ def _stop_at_signals(*stops: Callable[[], None]) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop)
 
 
-_ABOUT = "Standing checks: check pages at their times and alert when something happens."
+_ABOUT = "Watches: check pages regularly and alert when something happens."
 watch_verb = words_of("watch", "watches alerts watch_options", _ABOUT)
 watch_verb.add_command(run_verb)

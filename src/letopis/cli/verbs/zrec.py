@@ -36,10 +36,13 @@ def zrec_verb() -> None:
 @verb("pack", "letopis zrec pack Packages Packages.zrec", "letopis zrec pack index.cdxj index.zrec --separator '\\n'")
 @click.argument("source", type=_FILE, metavar="IN")
 @click.argument("out", type=_FILE, metavar="OUT.zrec")
-@click.option("--group", type=click.Choice(["1", "2-4"]), default="1", show_default=True, help="Records a chunk.")
+@click.option("--group", type=click.Choice(["1", "2-4"]), default="1", show_default=True, help="Records per chunk.")
 @click.option("--separator", default="\\n\\n", show_default=True, help="Between two records.")
 @click.option(
-    "--name", "name_regex", metavar="REGEX", help="What names a record; default: the value of its first line."
+    "--name",
+    "name_regex",
+    metavar="REGEX",
+    help="Pattern of the name of a record; default: the value of its first line.",
 )
 @click.option("--dict-from", type=_FILE, help="Keep the dictionary of this older file.")
 @click.option("--new-dict", is_flag=True, help="Train the dictionary again.")
@@ -95,7 +98,7 @@ def _verify(cli: CliContext, file: Path) -> None:
     if cli.as_json:
         cli.output.json({"chunks": verdict.chunks, "readable": verdict.readable, "faults": verdict.faults})
     verdict.raise_if_damaged()
-    cli.output.remark(f"all is well: {counted(verdict.chunks, 'chunk')}")
+    cli.output.remark(f"no problems found: {counted(verdict.chunks, 'chunk')}")
 
 
 @verb("get", "letopis zrec get Packages.zrec bash", "letopis zrec get https://example.org/Packages.zrec bash")

@@ -115,7 +115,7 @@ def require_next_release(found: ArchiveRelease, known: ArchiveRelease | None, *,
     if known is None:
         return
     if found.archive != known.archive:
-        raise Refused("another archive is published there now; clone it into a folder of its own")
+        raise Refused("another archive is published there now; clone it into another folder")
     if allow_older or found == known or found.serial > known.serial:
         return
     if found.serial < known.serial:

@@ -245,7 +245,7 @@ class _ReleaseStep:
         if found != promised:
             raise Damaged(f"the clone counts {found} and the release {promised}; ask the publisher to publish again")
         for sentence in self._record.contradictions():
-            raise Damaged(f"the clone's catalogue is not sound: {sentence}; clone again into an empty folder")
+            raise Damaged(f"the catalogue of the clone is damaged: {sentence}; clone again into an empty folder")
 
     def _counted(self) -> RecordCounts:
         """What the index holds of the addresses that the clone knows."""

@@ -212,7 +212,7 @@ async def _fetched(archive: Archive, folder: CloneFolder, content: ContentRecord
             return await fetch_content(origin, _files_of_pack(folder, content.pack), content)
     except NotFound:
         raise Unavailable(
-            f"{address} has been published anew and no longer has that content where it was",
+            f"{address} was published again and no longer has that content at that place",
             pull_remedy(folder.archive)._replace(lead="run", tail=", then try again"),
         ) from None
     except Unavailable as error:

@@ -115,7 +115,7 @@ def parse_segment(line: bytes) -> SegmentRecord:
         if pack_file(found.file) != (found.pack, found.start) or len(bytes.fromhex(found.sha256)) != 32:
             raise ValueError("names another file")
         if not found.pack:
-            raise ValueError("a number of no pack")
+            raise ValueError("not a pack number")
     except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
         raise _bad(line) from None
     return found
@@ -136,7 +136,7 @@ def parse_check(line: bytes) -> CheckRecord:
         fields = _loads(text)
         url = str(fields["url"])
         if surt_key(url).encode("utf-8", "surrogatepass") != key:
-            raise ValueError("stands under another key")
+            raise ValueError("is stored under another key")
         return _check(url, _time(stamp.decode("ascii")), fields)
     except (ValueError, TypeError, KeyError, IndexError, RecursionError, OverflowError):
         raise _bad(line) from None
@@ -176,7 +176,7 @@ def _parsed_beside(row: list[Any]) -> BesideRecord:
     """What lies beside a check; kinds of later releases are passed over."""
     kind, content, head, data = row
     if (kind == "sent") != (head is not None) or len(data) > _MOST_DATA:
-        raise ValueError("not what lies beside a check")
+        raise ValueError("not additional data of a check")
     return BesideRecord(kind, _parsed_content(content), _small(head, _MOST), bytes.fromhex(data))
 
 
@@ -239,7 +239,7 @@ def _small(value: Any, most: int) -> int | None:
 
 def _bad(line: bytes) -> Damaged:
     start = line[:60].decode(errors="replace")
-    return Damaged(f"the published index has a record that is none ({start!r}); publish the archive again")
+    return Damaged(f"the published index has an invalid record ({start!r}); publish the archive again")
 
 
 _NUMBER = slice(0, len(HEAD_MARK) + 10)

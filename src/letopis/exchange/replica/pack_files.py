@@ -157,7 +157,7 @@ class PackFetcher:
                 return
             part.unlink()
         raise Damaged(
-            f"{self._origin.address}: {segment.file} is not what the index promises; nothing was taken over; "
+            f"{self._origin.address}: {segment.file} does not match the index; nothing was changed; "
             "ask the publisher to publish again"
         )
 

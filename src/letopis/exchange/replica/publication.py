@@ -283,7 +283,7 @@ def _require_complete(snapshot: RecordSnapshot) -> None:
     missing = snapshot.count_absent()
     if missing:
         raise Refused(
-            f"this clone has not fetched {missing} of its contents and cannot hand them on", fill_remedy("DIR")
+            f"this clone has not fetched {missing} of its contents and cannot publish them", fill_remedy("DIR")
         )
 
 

@@ -114,7 +114,7 @@ def _parsed(fields: dict[str, Any]) -> ArchiveRelease:
         raise NewerFormat("a later release of Letopis published this archive; update Letopis")
     index, serial, archive = str(fields["index"]), _count(fields["serial"]), str(fields["archive"])
     if not is_index_name(index) or not serial or len(bytes.fromhex(archive)) != 16:
-        raise ValueError("a name that cannot be")
+        raise ValueError("an invalid name")
     counts = RecordCounts(**{name: _count(fields["counts"][name]) for name in RecordCounts.__dataclass_fields__})
     signature = fields.get("hmac_sha256")
     zrec = parse_release(json.dumps(fields["zrec"]).encode())

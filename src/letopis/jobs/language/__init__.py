@@ -1,1 +1,1 @@
-"""The steps of job files: what operations are not a step for is written here; the worker that runs them."""
+"""The steps of job files that are not operations, and the worker that runs all steps."""

@@ -1,7 +1,7 @@
-"""Steps that get pages in and index them: copyfromcache, download, copytocache, urltransform, crawler.
+"""Steps that fetch pages and index them: copyfromcache, download, copytocache, urltransform, crawler.
 
-The archive is the cache: what a download fetches is recorded at once, level
-by level, and what was archived before is asked for with conditions only.
+The archive is the cache: what a download fetches is recorded at once, level by level, and archived pages are
+requested conditionally.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def copyfromcache_step(step: etree._Element, run: QueryRun) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _DomainSelection(CrawlSelection):
-    """A selection by domains, each with those below it, that remembers what the rules made of addresses."""
+    """A selection by domains and their subdomains, which caches the results of the address rules."""
 
     allowed: frozenset[str] = frozenset()
     denied: frozenset[str] = frozenset()
@@ -90,7 +90,7 @@ def _domains(place: str) -> list[str]:
 
 
 class _DownloadQuota:
-    """Charges each page to whoever asked for the download, and stops it when their share of the day is used up."""
+    """Charges each page to the account that requested the download, and stops it when the daily quota is used up."""
 
     def __init__(self, run: QueryRun) -> None:
         self._context = run.operation_context()
@@ -106,7 +106,7 @@ class _DownloadQuota:
 
 
 class _DownloadFigures:
-    """How far a download is, in words: pages that were fetched, those that wait, and for which host it waits."""
+    """The progress of a download in words: fetched pages, waiting pages, and the host it is waiting for."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""Runs a query: its package says which steps it means, and each step writes one element of the result.
+"""Runs a query: its package turns it into steps, and each step writes one element of the result.
 
 `python -m letopis.jobs.language.interpreter` is a worker process, which the supervisor starts.
 """

@@ -1,4 +1,4 @@
-"""What the steps of a query share, and the step that an operation is: attributes in, one element with its rows out."""
+"""What the steps of a query share, and the step that runs an operation: attributes in, an element of rows out."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class _JobProgress:
 class QueryRun:
     """What the steps of one query share.
 
-    `mode` is how the query wants its pages indexed, `domains` what it took
-    from the cache, `figures` and `judged` what its downloads did so far, `crawls` how many they were.
+    `mode` is how the query wants its pages indexed, `domains` what it selected from the cache, `figures` and `judged`
+    what its downloads did so far, `crawls` how many there were.
     """
 
     context: JobContext

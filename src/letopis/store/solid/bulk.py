@@ -126,7 +126,7 @@ def _too_large() -> Damaged:
 
 
 def _cut_off() -> Damaged:
-    return Damaged("inserted text is cut off in a difference; restore this pack from a copy")
+    return Damaged("inserted text is truncated in a difference; restore this pack from a copy")
 
 
 def _number(text: bytes, at: int) -> tuple[int, int]:

@@ -104,7 +104,7 @@ def read_number(text: bytes, at: int) -> tuple[int, int]:
                 return value + _LONG_FROM, end
     except IndexError:
         pass
-    raise Damaged("a number is broken in a solid frame; restore this pack from a copy")
+    raise Damaged("a number is invalid in a solid frame; restore this pack from a copy")
 
 
 VERSION_STOP = b"\0"
@@ -203,6 +203,6 @@ def _read_operations(pieces: list[bytes]) -> Iterator[tuple[int, list[bytes], in
             literal[0] = piece[at:]
             index, at = index + count, 0
             if index > last:
-                raise Damaged("inserted text is cut off in a difference; restore this pack from a copy")
+                raise Damaged("inserted text is truncated in a difference; restore this pack from a copy")
             piece = pieces[index]
         yield copied, literal, (unsign(seek) if seek else 0) + count

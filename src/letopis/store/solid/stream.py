@@ -150,7 +150,7 @@ def restored_body(form: bytes) -> bytes:
         elif mark in _MEANT:
             parts.append(_MEANT[mark])
         else:
-            raise Damaged("a mark in a solid frame means nothing; restore this pack from a copy")
+            raise Damaged("a mark in a solid frame is invalid; restore this pack from a copy")
         at = form.find(_MARK, start)
     parts.append(view[start:])
     return b"".join(parts)
