@@ -42,11 +42,14 @@ ROWS = (
     ),
     ReliabilityRow(
         "flipped, missing, blank or misplaced bytes in packs, catalogue and published files",
-        "right bytes or a named error; after `verify --repair` nothing complains",
+        "right bytes or a named error; after `verify --repair` nothing complains, but for a clone: `pull --fill` "
+        "brings back what it lost, and `verify` goes on naming the damaged pack until it is cloned anew",
         "`make campaign`; `tests/archive/test_archive_repair.py`, `tests/store/test_store_verify.py`",
         "damages",
         "a number of a row that a flipped bit made a text ended a read with an unnamed error; a repair never ended "
-        "where damage put rows out of their order",
+        "where damage put rows out of their order; a damaged definition of a table stopped the repair too and cost "
+        "accounts and watches; a newest log of which nothing could be read was never removed; damaged JSON of one "
+        "watch stopped all of them; a damaged index of words failed every search",
     ),
     ReliabilityRow(
         "an hour of crawl, watches, jobs, serve, puts, compaction, publication, clones, backups and exports at once",
