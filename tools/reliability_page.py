@@ -42,11 +42,14 @@ ROWS = (
     ),
     ReliabilityRow(
         "flipped, missing, blank or misplaced bytes in packs, catalogue and published files",
-        "correct bytes or a named error; after `verify --repair`, `verify` finds nothing",
+        "correct bytes or a named error; after `verify --repair`, `verify` finds nothing. In a clone, `pull --fill` brings "
+        "back what was lost, and `verify` names the damaged pack until it is cloned again",
         "`make campaign`; `tests/archive/test_archive_repair.py`, `tests/store/test_store_verify.py`",
         "damages",
         "if a flipped bit turned a number of a row into a text, reading raised an unnamed error; a repair never "
-        "finished if damage had put rows out of order",
+        "finished if damage had put rows out of order; a damaged definition of a table stopped the repair too and lost "
+        "accounts and watches; an unreadable newest log was never removed; damaged JSON of one watch affected all of "
+        "them; a damaged index of words failed every search",
     ),
     ReliabilityRow(
         "an hour of crawl, watches, jobs, serve, puts, compaction, publication, clones, backups and exports at once",

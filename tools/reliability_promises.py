@@ -39,7 +39,14 @@ PROMISES = (
         "a repair saves what only the catalogue contains, and does not change a newer catalogue",
         ("test_repair_of_a_damaged_index_loses_nothing",
          "test_repair_saves_what_only_the_catalogue_has_when_a_table_is_damaged",
+         "test_a_damaged_definition_of_a_table_hides_no_other_table",
+         "test_damaged_json_of_a_watch_is_named_and_costs_that_watch_alone",
          "test_a_schema_that_this_release_does_not_know_is_a_sentence"),
+    ),
+    Promise(
+        "after a repair `verify` finds nothing, and derived data is rebuilt",
+        ("test_a_newest_log_of_which_nothing_can_be_read_is_gone_after_its_repair",
+         "test_damage_that_a_long_answer_meets_is_named", "test_a_damaged_index_is_built_anew_and_answers"),
     ),
     Promise(
         "visits planned while the clock was wrong happen once it is right",
@@ -54,6 +61,7 @@ PROMISES = (
     Promise(
         "other users of the machine cannot read an archive",
         ("test_nothing_of_an_archive_can_be_read_by_others",
+         "test_what_is_restored_or_repaired_can_be_read_by_nobody_else",
          "test_a_copy_of_the_catalogue_has_nothing_that_lets_anybody_in"),
     ),
     Promise(
@@ -70,7 +78,8 @@ PROMISES = (
         ("test_tries_at_once_are_counted_before_any_password_is_looked_at",
          "test_a_crowd_that_signs_in_neither_hashes_at_once_nor_keeps_pages_waiting",
          "test_a_stranger_cannot_lock_people_out_of_the_devices_they_use",
-         "test_one_code_makes_one_owner_however_many_use_it_at_once"),
+         "test_one_code_makes_one_owner_however_many_use_it_at_once",
+         "test_an_old_password_cannot_be_guessed_by_whoever_has_a_token_or_a_session"),
     ),
     Promise(
         "requests with other host names are refused, other sites cannot read the archive",

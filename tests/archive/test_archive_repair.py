@@ -89,6 +89,13 @@ def test_a_damaged_definition_of_a_table_hides_no_other_table(
         assert list(archive.verify()) == []
 
 
+def test_damage_that_a_long_answer_meets_is_named(tmp_path: Path, sound: Path) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    overwrite_page(folder / "catalogue.sqlite", page_of(folder / "catalogue.sqlite", "head"))
+    with Archive(folder) as archive, pytest.raises(Damaged, match="is damaged"):
+        list(archive.catalog.database.stream("SELECT * FROM head"))
+
+
 def test_a_newest_log_of_which_nothing_can_be_read_is_gone_after_its_repair(tmp_path: Path, sound: Path) -> None:
     folder = shutil.copytree(sound, tmp_path / "a")
     log = max((folder / "packs").glob("*.log"))

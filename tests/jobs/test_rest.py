@@ -150,6 +150,17 @@ def test_permission_masks_hold_through_http(people: People) -> None:
     assert len(people.ask("olga", "GET", JOBS).json()["jobs"]) == 1
 
 
+def test_a_job_that_asks_what_only_owners_may_is_shown_to_owners_alone(people: People) -> None:
+    usage = b'<query package="sengine"%s><usage/></query>'
+    number = people.submit("olga", usage % b"").json()["id"]
+    shown = people.submit("olga", usage % b' permission="1"').json()["id"]
+    for who in ("", "anna"):
+        assert people.ask(who, "GET", f"{JOBS}/{number}").status == 404
+        assert people.ask(who, "GET", f"{JOBS}/{number}/log").status == 404
+        assert people.ask(who, "GET", f"{JOBS}/{shown}").status == 200
+    assert people.ask("olga", "GET", f"{JOBS}/{number}").status == 200
+
+
 def test_a_full_queue_is_429(people: People) -> None:
     assert [people.submit("anna", MAP).status for _ in range(6)] == [201] * 5 + [429]
     assert people.submit("bert", MAP).status == 201

@@ -190,7 +190,7 @@ class Database:
         """Rows of a long answer, read piece by piece on a cursor of their own."""
         connection = self._connect()
         try:
-            with self.dialect.long_answer(connection, held=True) as cursor:
+            with self.dialect.errors(), self.dialect.long_answer(connection, held=True) as cursor:
                 yield from _in_pieces(cursor, self.dialect.sql(statement), storable_values(values), size)
         finally:
             self._forget(connection)

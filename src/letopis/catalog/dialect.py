@@ -184,7 +184,9 @@ class Sqlite:
             yield
         except sqlite3.DatabaseError as error:
             raise _explain_sqlite(self.file, error) from error
-        except UnicodeDecodeError as error:  # SQLite's own words about damage name what is damaged
+        except UnicodeDecodeError as error:
+            if not error.object.startswith(_DAMAGED_NAME):
+                raise
             raise Damaged(f"{self.file} is damaged (a name in it is no text)", REPAIR) from error
 
     def long_answer(self, connection: Any, *, held: bool) -> AbstractContextManager[Any]:
@@ -223,6 +225,8 @@ _FULL = {sqlite3.SQLITE_FULL}
 _NOT_WRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 _NO_ROOM = _FULL | _NOT_WRITABLE | {sqlite3.SQLITE_IOERR}
+_DAMAGED_NAME = (b"malformed", b"no such")
+"""How SQLite's own words begin that name what is damaged, and so may be no text."""
 _LOST_TABLE = ("no such table", "no such column", "malformed", "Could not decode to UTF-8")
 
 

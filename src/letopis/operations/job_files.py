@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from copy import copy
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -196,11 +197,24 @@ def refuse_steps(query: JobQuery, rights: int, settings: Settings) -> None:
     """Raises Refused for a query that needs more than the rights of whoever asks: a step of it, or its file."""
     if query.savefile and not rights & OWN:
         raise Refused("savefile writes to the folder of the archive and needs an owner of it; leave it out")
+    for operation in _operations_of(query, settings):
+        require_right(operation, rights)
+
+
+def with_permission(query: JobQuery, settings: Settings) -> JobQuery:
+    """The query; where a step answers what only owners may ask, and it does not say who sees it, only they do."""
+    is_private = any(one.right == OWN and not one.changes for one in _operations_of(query, settings))
+    if is_private and read_xml(query.xml, _JOB_FILE).get("permission") is None:
+        return replace(query, permission=query.permission | OWN)
+    return query
+
+
+def _operations_of(query: JobQuery, settings: Settings) -> list[Operation[Any, Any]]:
+    """The operations that its steps are; packages that work by themselves have none."""
     package = package_named(query.package, settings)
-    for step in [] if package.perform is not None else query_steps(query, package):
-        operation = step_operations().get(str(step.tag))
-        if operation is not None:
-            require_right(operation, rights)
+    steps = [] if package.perform is not None else query_steps(query, package)
+    found = (step_operations().get(str(step.tag)) for step in steps)
+    return [operation for operation in found if operation is not None]
 
 
 def require_right(operation: Operation[Any, Any], rights: int) -> None:

@@ -21,7 +21,7 @@ from letopis.jobs.packages import packages, stylesheet_named, transform_result
 from letopis.model import json_value
 from letopis.operations.answers import Document, Rows, Value
 from letopis.operations.context import Context
-from letopis.operations.job_files import fetched_urls, parse_job_file, refuse_steps
+from letopis.operations.job_files import fetched_urls, parse_job_file, refuse_steps, with_permission
 from letopis.operations.job_rows import (
     XML_TYPE,
     ForgottenQuery,
@@ -55,7 +55,7 @@ def read_query(context: Context, data: bytes) -> JobQuery:
     query = parse_job_file(data, settings)
     context.refuse_private(fetched_urls(query))
     refuse_steps(query, requester_of(context).rights, settings)
-    return query
+    return with_permission(query, settings)
 
 
 # Submitting
