@@ -42,8 +42,8 @@ ROWS = (
     ),
     ReliabilityRow(
         "flipped, missing, blank or misplaced bytes in packs, catalogue and published files",
-        "correct bytes or a named error; after `verify --repair`, `verify` finds nothing. In a clone, `pull --fill` brings "
-        "back what was lost, and `verify` names the damaged pack until it is cloned again",
+        "correct bytes or a named error; after `verify --repair`, `verify` finds nothing. In a clone, `pull --fill` "
+        "restores what was lost, and `verify` names the damaged pack until it is cloned again",
         "`make campaign`; `tests/archive/test_archive_repair.py`, `tests/store/test_store_verify.py`",
         "damages",
         "if a flipped bit turned a number of a row into a text, reading raised an unnamed error; a repair never "

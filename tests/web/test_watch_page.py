@@ -267,6 +267,23 @@ def test_alerts_are_unread_until_they_are_opened_or_somebody_says_so(
     assert unread(eva) == 0, "whoever opened the alert knows"
 
 
+@pytest.mark.parametrize(
+    "said",
+    ["shows nothing that the filters of the watch select; change them", "has appeared; before, it did not answer",
+     "has changed: the JSONPath '$.a' needs a JSON document"],
+)  # fmt: skip
+def test_an_alert_that_says_why_no_text_is_shown_is_not_shown_with_texts_of_the_page(
+    uwe: Person, archive: Archive, said: str
+) -> None:
+    uwe.post("/watches", url=SHOP)
+    archive.put(SHOP, LAMP.replace("19.90", "17.50").encode(), at(80))
+    row = AlertRow(0, SHOP, "changed", to_millis(at(90)), f"{SHOP} {said}", '{"version": 1}')
+    Watches(archive.catalog.database).save_judged([], [NewAlert(row, ())])
+    text = unescape(uwe.get("/alerts").text)
+    assert "17.50" not in text
+    assert said.partition(";")[0] in text
+
+
 def test_a_comparison_reads_the_alerts_up_to_what_it_shows_and_no_later_one(uwe: Person, archive: Archive) -> None:
     page = "http://shop.example/other"
     uwe.post("/watches", url=page)

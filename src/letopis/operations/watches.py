@@ -170,7 +170,8 @@ def _added_sentence(row: AddedWatch) -> str:
 
 def _sentence(row: WatchDetails) -> str:
     pace = f"at '{row.cron}'" if row.cron else f"every {written_duration(row.every)}"
-    return f"{row.url} stays paused, then {pace}" if row.paused else f"watching {row.url}, {pace}"
+    watched = f"{row.url} ({row.name})" if row.name else row.url
+    return f"{watched} stays paused, then {pace}" if row.paused else f"watching {watched}, {pace}"
 
 
 @operation(

@@ -29,6 +29,8 @@ from letopis.web.tables import TableColumn, TableQuestion, make_table, table_dow
 router = APIRouter(route_class=PageRoute)
 
 _MOST_ALERTS = 1000
+_WITHOUT_TEXTS = re.compile(r" (?:shows nothing that the filters|has appeared;|has changed: (?!\d+ lines? added))")
+"""Alerts of a change that say why its texts are not shown."""
 _RESULTS = re.compile(r"' has (\d+) new results?: ")
 ALERT_COLUMNS = (
     TableColumn("time", translatable("When"), "ago"),
@@ -99,7 +101,7 @@ def _with_text(archive: Archive, line: AlertLine) -> AlertLine:
         return line
     line = line._replace(title=activity_of(archive).title(row.id))
     found = None
-    if line.version and line.kind == "changed" and not line.texts:
+    if line.version and line.kind == "changed" and not line.texts and not _WITHOUT_TEXTS.search(line.message):
         found = archive.answers.checks_of_versions(line.url, [line.version]).get(line.version)
     return line._replace(texts=replaced_texts(found)) if found else line
 
