@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,8 +22,9 @@ from single_page import SEARCH_STEPS, single_page
 from letopis import Monitor
 from letopis.archive import READ, WRITE, Archive
 from letopis.config import FetchSettings, Settings
-from letopis.errors import MissingExtra, NotFound
+from letopis.errors import MissingExtra, NotFound, Unavailable
 from letopis.fetch.page_steps import parse_steps
+from letopis.fetch.replayed_page import ReplayedPage, ReplayVisitor
 from letopis.model import to_millis
 from letopis.model.times import timestamp
 from letopis.operations.context import Context
@@ -86,6 +89,32 @@ def test_pictures_are_compared_at_the_size_that_they_have(
     with Archive(tmp_path / "a", settings=now) as archive:
         (row,) = qa(Context(archive, rights=READ | WRITE, private_ok=True), QualityQuery(place=url, at=None, limit=5))
         assert row.likeness == 1.0
+
+
+@pytest.mark.parametrize("killed", [1, 2])
+def test_a_browser_that_ends_under_a_page_is_started_again_once(
+    captured: tuple[Archive, str], monkeypatch: pytest.MonkeyPatch, killed: int
+) -> None:
+    archive, url = captured
+    visits = []
+
+    async def visit(self: ReplayVisitor, address: str, picture: bytes = b"") -> ReplayedPage:
+        visits.append(address)
+        if len(visits) <= killed:
+            os.killpg(self._chromium.devtools.pid, signal.SIGKILL)
+            return ReplayedPage(0, ())  # as from a page of which nothing came in time
+        return await whole(self, address, picture)
+
+    whole = ReplayVisitor.visit
+    monkeypatch.setattr(ReplayVisitor, "visit", visit)
+    context, asked = Context(archive, rights=READ | WRITE, private_ok=True), QualityQuery(place=url, at=None, limit=5)
+    if killed == 1:
+        (row,) = qa(context, asked)
+        assert row.completeness == 1.0
+        assert row.requests >= 13
+    else:
+        with pytest.raises(Unavailable, match="could not be replayed: the browser ended"):
+            qa(context, asked)
 
 
 def test_a_page_that_was_never_captured_whole_has_no_quality(tmp_path: Path) -> None:

@@ -32,9 +32,10 @@ from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 
 if TYPE_CHECKING:
-    from letopis.fetch import chromium, replayed_page
+    from letopis.fetch import chromium, devtools, replayed_page
 else:
     chromium, replayed_page = lazy("letopis.fetch.chromium"), lazy("letopis.fetch.replayed_page")
+    devtools = lazy("letopis.fetch.devtools")
 
 _SERVER = (sys.executable, "-m", "letopis.replay.loopback")
 _MOST_MISSING = 200
@@ -137,7 +138,17 @@ class _Player:
         self._chromium: chromium.Chromium | None = None
 
     async def quality(self, found: CaptureSet) -> SetQuality:
-        """Replays one capture."""
+        """Replays one capture, once more when the browser ended under it; Unavailable names what ends it again."""
+        try:
+            return await self._replayed(found)
+        except devtools.DevtoolsError:
+            await self.close()
+        try:
+            return await self._replayed(found)
+        except devtools.DevtoolsError as error:
+            raise Unavailable(f"{found.url} could not be replayed: {error}") from None
+
+    async def _replayed(self, found: CaptureSet) -> SetQuality:
         settings = self._archive.settings
         if self._chromium is None:
             host = urlsplit(self._base).hostname or ""
@@ -145,13 +156,16 @@ class _Player:
         captured = self._archive.sets.screenshot(found) if found.has_screenshot else b""
         visitor = replayed_page.ReplayVisitor(self._chromium, self._base, settings.capture)
         shown = await visitor.visit(f"{self._base}/web/{timestamp(to_millis(found.time))}/{found.url}", captured)
+        if not await self._chromium.answers():
+            raise devtools.DevtoolsError("the browser ended")  # what it showed of the page is not all of it
         requests, missing = shown.answered + len(shown.missing), shown.missing[:_MOST_MISSING]
         return SetQuality(self._archive.clock(), requests, shown.answered, shown.likeness, missing)
 
     async def close(self) -> None:
         """Ends the browser."""
-        if self._chromium is not None:
-            await self._chromium.close()
+        running, self._chromium = self._chromium, None
+        if running is not None:
+            await running.close()
 
 
 def _row(found: CaptureSet, quality: SetQuality) -> PageQuality:
