@@ -446,7 +446,7 @@ TRIED = {
         "older versions as differences and without places: 6.8 (real histories 50 to 17); lists of documents are left"
     ),
     "Q23 full compaction, news": (
-        "estimates by fast coders, six versions that decide for all, brotli 10: 85 to 18; coders that are as small "
+        "estimates by fast coders, six versions that decide for all, brotli 10: 85 to 18 and 22 of two days; coders as small "
         "take longer for the differences alone"
     ),
     "Q25 WARC import, worst of the files": (
