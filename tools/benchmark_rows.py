@@ -446,8 +446,8 @@ TRIED = {
         "older versions as differences and without places: 6.8 (real histories 50 to 17); lists of documents are left"
     ),
     "Q23 full compaction, news": (
-        "estimates by fast coders, six versions that decide for all, brotli 10: 85 to 18 and 22 of two days; coders as small "
-        "take longer for the differences alone"
+        "estimates by fast coders, six versions that decide for all, brotli 10: 85 to 18 and 22 on two days; coders "
+        "that are as small take longer for the differences alone"
     ),
     "Q25 WARC import, worst of the files": (
         "rows by the batch, records kept 64 in a frame, one search a record, no JSON: 160 to 115 us a capture; 42 "
