@@ -450,8 +450,8 @@ TRIED = {
         "posting lists"
     ),
     "Q23 full compaction, news": (
-        "estimates by fast coders, six versions that decide for all, brotli 10: from 85 to 18; coders with equally "
-        "small output take longer for the differences alone"
+        "estimates by fast coders, six versions that decide for all, brotli 10: from 85 to 18, and 22 on another day; "
+        "coders with equally small output take longer for the differences alone"
     ),
     "Q25 WARC import, worst of the files": (
         "rows in batches, 64 records per frame, one search per record, no JSON: from 160 to 115 us per capture; 42 "
