@@ -18,7 +18,8 @@ from letopis.cli.main import main
 from letopis.config import CrawlSettings, MonitorSettings, Settings
 from letopis.errors import UsageError
 from letopis.exchange.imports import import_sources
-from letopis.exchange.page_export import page_parts, single_file
+from letopis.exchange.page_export import page_parts
+from letopis.exchange.single_file import single_file
 
 SETTINGS = Settings(crawl=CrawlSettings(delay=0), monitor=MonitorSettings(min_interval=0))
 PAGE = "<title>Příklad</title><link rel=stylesheet href=/style.css><img src=/a.png>".encode()

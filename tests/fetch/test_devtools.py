@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from patience import until
 
-from letopis.fetch.chromium import Devtools, DevtoolsError, DevtoolsSession, MessageReader
+from letopis.fetch.devtools import Devtools, DevtoolsError, DevtoolsSession, MessageReader
 
 PROGRAM = shutil.which("chromium-headless-shell") or shutil.which("chromium") or ""
 COMMAND = [PROGRAM, "--headless", "--disable-gpu", "--no-startup-window"]

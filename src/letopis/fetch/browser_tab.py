@@ -13,7 +13,8 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from letopis.fetch.chromium import GONE, HOLD_NEW_TARGETS, Chromium, DevtoolsError, DevtoolsSession, close_target
+from letopis.fetch.chromium import HOLD_NEW_TARGETS, Chromium, close_target
+from letopis.fetch.devtools import GONE, DevtoolsError, DevtoolsSession
 from letopis.tuples import NamedTuple
 
 _QUIET_SECONDS = 0.5

@@ -14,7 +14,7 @@ from base64 import b64decode
 from collections.abc import Iterator
 from functools import lru_cache
 
-from letopis.fetch.chromium import DevtoolsSession
+from letopis.fetch.devtools import DevtoolsSession
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _LEVEL = 3

@@ -22,7 +22,8 @@ from urllib.parse import urlsplit
 from letopis.config import CaptureSettings
 from letopis.errors import UsageError
 from letopis.fetch.browser_tab import BrowserTab, TabView
-from letopis.fetch.chromium import Chromium, DevtoolsError, DevtoolsSession
+from letopis.fetch.chromium import Chromium
+from letopis.fetch.devtools import DevtoolsError, DevtoolsSession
 from letopis.fetch.page_pictures import take_screenshot
 from letopis.fetch.page_steps import PageStep
 from letopis.model.web import HOP_FIELDS, Failure, FailureKind, Headers, LoadedPage, Request, Response, shown_headers

@@ -15,10 +15,10 @@ from letopis.lazy import lazy
 from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from letopis.fetch import chromium
+    from letopis.fetch import devtools
     from letopis.fetch.browser_tab import BrowserTab
 else:
-    chromium = lazy("letopis.fetch.chromium")  # every check reads steps, and few take any
+    devtools = lazy("letopis.fetch.devtools")  # every check reads steps, and few take any
 
 StepKind = Literal["click", "type", "select", "wait", "scroll"]
 MOST_STEPS = 50
@@ -109,14 +109,14 @@ class PageStep(NamedTuple):
                     try:
                         why, *found = await tab.call(_TRY, self.kind, self.selector, self.value)
                         failures = 0
-                    except chromium.DevtoolsError as error:
+                    except devtools.DevtoolsError as error:
                         failures, why = failures + 1, str(error)
                         if "SyntaxError" in why or failures > _MOST_FAILURES:
                             raise
                     await asyncio.sleep(_PAUSE_SECONDS if why else 0)
                 await self._finish(tab, found)
         except TimeoutError:
-            raise chromium.DevtoolsError(f"{why or 'the page does not answer'}, for {seconds:.3g} s") from None
+            raise devtools.DevtoolsError(f"{why or 'the page does not answer'}, for {seconds:.3g} s") from None
 
     async def _finish(self, tab: BrowserTab, found: list[Any]) -> None:
         if self.kind == "click":

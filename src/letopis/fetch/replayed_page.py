@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 
 from letopis.config import CaptureSettings
 from letopis.fetch.browser_tab import BrowserTab, TabView
-from letopis.fetch.chromium import Chromium, DevtoolsError, DevtoolsSession
+from letopis.fetch.chromium import Chromium
+from letopis.fetch.devtools import DevtoolsError, DevtoolsSession
 from letopis.fetch.page_pictures import COUNT_PIXELS, take_screenshot, width_of
 from letopis.fetch.page_rendering import SCROLL, viewport_of
 

@@ -24,9 +24,10 @@ from letopis.exchange.address_lists import bookmark_list, opml_list, url_list
 from letopis.exchange.cdx import cdxj_lines
 from letopis.exchange.exported_places import ExportIndexWriter
 from letopis.exchange.har import har_pieces
-from letopis.exchange.page_export import export_markdown, markdown_documents, single_file
+from letopis.exchange.page_export import export_markdown, markdown_documents
 from letopis.exchange.parquet_export import export_parquet
 from letopis.exchange.selection import ExportSelection
+from letopis.exchange.single_file import single_file
 from letopis.exchange.static_copy import export_static
 from letopis.exchange.wacz_export import export_wacz
 from letopis.exchange.warc_export import located_members, warc_members
