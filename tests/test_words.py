@@ -27,7 +27,7 @@ OLD_TEXTS = (
 BACKTICKED = re.compile(r"`([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(\))?`")
 NOT_OURS = {
     "selectors.BaseSelector.select", "distributed.Client", "example.co.uk", "example.org", "CS", "HHMMSS",
-    "max_",
+    "max_", "preconnect",
 }  # fmt: skip
 """Names of others, and examples."""
 SPEC_NUMBERS = re.compile(r"\bUC\d\b|\bpage \d\d\b|\bspec page\b", re.IGNORECASE)
