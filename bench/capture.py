@@ -36,7 +36,8 @@ from letopis.exchange.selection import ExportSelection
 from letopis.exchange.wacz_export import export_wacz
 from letopis.fetch.browser import find_browser
 from letopis.fetch.browser_tab import BrowserTab, TabView
-from letopis.fetch.chromium import Chromium, DevtoolsSession
+from letopis.fetch.chromium import Chromium
+from letopis.fetch.devtools import DevtoolsSession
 from letopis.fetch.page_rendering import SCROLL
 
 CAPTURES = 10

@@ -1,13 +1,10 @@
 """Work on what strangers wrote, in helper processes that are bounded in time and memory and can be stopped.
 
-A few helpers are kept and reused. Each runs one piece of work at a time: a
-function of this package by its name, a small order as JSON, and bytes. What
-comes back is bytes alone: nothing that a broken library sends is run.
+A few helpers are kept and reused. Each runs one piece of work at a time: a function of this package by its name, a
+small order as JSON, and bytes. What comes back is bytes alone: nothing that a broken library sends is run.
 
-Time is the processor's, so that a busy machine changes no verdict. A piece
-that was asked for twice is worked on once, and what became of it is
-remembered by its digest: a page that took all it may is not read again for
-whoever asks next.
+Time is the processor's, so that a busy machine changes no verdict. A piece that was asked for twice is worked on once,
+and what became of it is remembered by its digest: a page that took all it may is not read again for whoever asks next.
 """
 
 from __future__ import annotations

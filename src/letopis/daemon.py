@@ -1,8 +1,7 @@
 """Crawl, watches and further services over one archive, started and stopped together; and the log of what they do.
 
-The web interface and the queue of jobs stand above this module: whoever runs
-the daemon passes them in as services. Several daemons may run on one archive:
-watches and jobs are shared out among them, and one of them crawls.
+The web interface and the queue of jobs stand above this module: whoever runs the daemon passes them in as services.
+Several daemons may run on one archive: watches and jobs are shared out among them, and one of them crawls.
 """
 
 from __future__ import annotations

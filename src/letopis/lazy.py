@@ -5,8 +5,7 @@
     else:
         differences = lazy("letopis.archive.differences")
 
-stands among the imports, says what is needed, and costs nothing until
-`differences.render_difference` is asked for.
+stands among the imports, says what is needed, and costs nothing until `differences.render_difference` is asked for.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """What other packages add to Letopis: formats, readers of sources, compression methods, verbs, simulations.
 
-Each is an entry point of a group of its own. Few installations have any, and
-some questions come at every start: the files that could name the group are
-looked through for its name first, which is far cheaper than Python's own
-look-up.
+Each is an entry point of a group of its own. Few installations have any, and some questions come at every start: the
+files that could name the group are looked through for its name first, which is far cheaper than Python's own look-up.
 """
 
 from __future__ import annotations

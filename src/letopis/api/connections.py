@@ -21,9 +21,8 @@ from letopis.tuples import NamedTuple
 class ConnectionTimeouts(NamedTuple):
     """Seconds that clients have.
 
-    `header`: from the connection, or the first byte of a further request, to
-    the end of its header. `piece`: to the next piece of a body, or until they
-    read on. `body`: for a whole body, however it comes.
+    `header`: from the connection, or the first byte of a further request, to the end of its header. `piece`: to the
+    next piece of a body, or until they read on. `body`: for a whole body, however it comes.
     """
 
     header: float = 15.0

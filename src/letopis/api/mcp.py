@@ -1,8 +1,7 @@
 """Model Context Protocol as a door to operations: assistants ask the archive, over standard streams or at `/mcp`.
 
-A tool is an operation that names itself one: its name, help and parameters are
-what the other doors show. Whoever asks has the rights of their token, or those
-that the command line gave, and an answer has bounds of time and length: an
+A tool is an operation that names itself one: its name, help and parameters are what the other doors show. Whoever asks
+has the rights of their token, or those that the command line gave, and an answer has bounds of time and length: an
 assistant that asks for too much is told to ask for less.
 """
 

@@ -126,9 +126,8 @@ def back_up(archive: Archive, where: str | Path, progress: BackupProgress = _unt
 def _one_moment(archive: Archive, draft: Path) -> Iterator[Mapping[str, int]]:
     """The catalogue in a file, and the packs and lengths that belong to it; none of these is removed meanwhile.
 
-    Where many machines write, they wait for the turn of the catalogue while
-    the moment is chosen, and go on while it is copied: rows are those of a
-    snapshot, and packs only grow. Nobody compacts.
+    Where many machines write, they wait for the turn of the catalogue while the moment is chosen, and go on while it is
+    copied: rows are those of a snapshot, and packs only grow. Nobody compacts.
     """
     if not archive.settings.store.url:
         with archive.hold_writer():

@@ -2,8 +2,7 @@
 
 A caller that can divide its work writes one function that processes a piece, and gets the results in the order of the
 pieces. A worker opens the archive itself, so only pieces and results are transferred. One machine leads a compaction:
-it takes the lease for upkeep, passes its fence with the pieces, and increases the fence before it removes empty
-packs.
+it takes the lease for upkeep, passes its fence with the pieces, and increases the fence before it removes empty packs.
 """
 
 from __future__ import annotations

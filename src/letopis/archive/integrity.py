@@ -40,9 +40,8 @@ def find_problems(
 ) -> Iterator[IntegrityProblem]:
     """All problems, as they are found; nothing is changed.
 
-    `beyond` names the packs that may hold what the catalogue does not know,
-    and from which offset on; those of a clone hold more than it shows.
-    `progress` is told how many contents were read.
+    `beyond` names the packs that may hold what the catalogue does not know, and from which offset on; those of a clone
+    hold more than it shows. `progress` is told how many contents were read.
     """
     yield from (IntegrityProblem("catalogue", sentence) for sentence in catalog.integrity())
     if any(catalog.misfits()):
@@ -169,9 +168,8 @@ def rebuild_catalog(
 ) -> RepairReport:
     """Completes a catalogue with what the packs tell; it opens for nobody before that has come to its end.
 
-    It may be empty or hold rows that were saved from a damaged one;
-    `missing` says what could not be. Versions may get new numbers, so
-    indexes made of the old ones are removed; whoever asks next builds them.
+    It may be empty or hold rows that were saved from a damaged one; `missing` says what could not be. Versions may get
+    new numbers, so indexes made of the old ones are removed; whoever asks next builds them.
     """
     with catalog.rebuilding():
         shutil.rmtree(indexes, ignore_errors=True)

@@ -1,8 +1,7 @@
 """The links of pages that a crawl recorded, kept in small files until the index of links takes them in.
 
-A cache and nothing more: whatever is missing, half written or about another
-version is read out of the archive again, with the same result. Nothing here
-ever stops a crawl.
+A cache and nothing more: whatever is missing, half written or about another version is read out of the archive again,
+with the same result. Nothing here ever stops a crawl.
 
     file    = MAGIC frame*
     frame   = size u32, versions u32, first u64, last u64, checksum u64, payload[size]
@@ -10,9 +9,8 @@ ever stops a crawl.
     entry   = version u64, time i64, sha1 20 bytes, links u32, head size u32, lines size u32
     record  = kinds[links], head, lines
 
-The checksum is XXH3-64 over the payload, seeded with XXH3-64 of the four
-numbers before it. The head is UTF-8 with one line for the type, the language,
-the title and each target. All numbers are little-endian.
+The checksum is XXH3-64 over the payload, seeded with XXH3-64 of the four numbers before it. The head is UTF-8 with one
+line for the type, the language, the title and each target. All numbers are little-endian.
 """
 
 from __future__ import annotations

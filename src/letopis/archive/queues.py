@@ -383,9 +383,8 @@ def _after(plans: Iterable[CrawlPlan], spent: Iterable[PlanSpending]) -> list[Cr
 def enqueue_crawl(archive: Archive, plan: CrawlPlan, due_hosts: Iterable[str] = ()) -> int:
     """Makes the seeds of a crawl wait for their visit, and keeps it in the place of an earlier one from the same seeds.
 
-    A crawl of somebody else does not take the place of the owner's. Every
-    visited page of `due_hosts` becomes due at once. How many pages did not
-    wait before. Of very many crawls the oldest are forgotten.
+    A crawl of somebody else does not take the place of the owner's. Every visited page of `due_hosts` becomes due at
+    once. How many pages did not wait before. Of very many crawls the oldest are forgotten.
     """
     now = round(archive.clock().timestamp() * 1000)
     queues, resources = archive.catalog.queues, archive.catalog.resources

@@ -114,9 +114,8 @@ class SharedGate:
     def beyond(self, store: Store) -> dict[int, int]:
         """What the packs hold and the catalogue cannot know, because it is an older copy that was put back.
 
-        Packs above the last number that it gave out, and what follows in a
-        log behind its mark. Logs of writers that live now are their own
-        business, and are not removed meanwhile.
+        Packs above the last number that it gave out, and what follows in a log behind its mark. Logs of writers that
+        live now are their own business, and are not removed meanwhile.
         """
         with self._catalog.transaction() as cursor:
             held = self.others(cursor).held

@@ -196,10 +196,9 @@ class LocalGate:
     def catch_up(self, store: Store, most: int | None = MOST_TAKEN_IN) -> None:
         """Takes in what the packs hold beyond the mark.
 
-        With a bound in bytes only where nobody writes now and the disk
-        allows it: so a catalogue that was put back from an older copy is
-        whole again at the next opening, and what would take long is left to
-        the next writer or to a repair.
+        With a bound in bytes only where nobody writes now and the disk allows it: so a catalogue that was put back from
+        an older copy is whole again at the next opening, and what would take long is left to the next writer or to a
+        repair.
         """
         if not self._takes_in:
             return

@@ -1,7 +1,6 @@
 """Users, tokens and projects: who may come in, and what they gathered.
 
-Passwords are kept as argon2id, tokens as the hash of a long random text. The
-tables are made when the first account is.
+Passwords are kept as argon2id, tokens as the hash of a long random text. The tables are made when the first account is.
 """
 
 from __future__ import annotations

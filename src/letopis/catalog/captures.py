@@ -1,8 +1,7 @@
 """Captures by sorted key and time: lists of them for CDX, and the timeline of a URL for Memento.
 
-A capture is a check that got an HTTP answer. Lists run to millions, so their
-rows are plain tuples and memory stays bounded. A question of a timeline costs
-a few point reads, also for a URL with a million captures; addresses that share
+A capture is a check that got an HTTP answer. Lists run to millions, so their rows are plain tuples and memory stays
+bounded. A question of a timeline costs a few point reads, also for a URL with a million captures; addresses that share
 a sorted key share one timeline.
 """
 
@@ -86,8 +85,7 @@ class Captures:
     def batches(self, keys: KeyRange, span: TimeRange = ALL_TIMES) -> Iterator[list[CaptureTuple]]:
         """All captures of a range of keys, in lists of at most some ten thousand.
 
-        Each list covers as many keys as fit; a key that alone has too many
-        captures is read piece by piece.
+        Each list covers as many keys as fit; a key that alone has too many captures is read piece by piece.
         """
         if keys.is_single:
             yield from self._single(keys, span)

@@ -1,11 +1,9 @@
 """One small door to SQL for both engines: SQLite by default, PostgreSQL at scale.
 
-Statements are plain SQL with `?` marks that both engines understand; what
-differs (types, marks, error classes) is in `dialect.py`. Reads use a
-connection of the calling thread and never block. There is one writer at a
-time, or several that lock what they write to; a transaction is durable when
-its `with` block has ended. Text that no engine can keep is replaced on its
-way in.
+Statements are plain SQL with `?` marks that both engines understand; what differs (types, marks, error classes) is in
+`dialect.py`. Reads use a connection of the calling thread and never block. There is one writer at a time, or several
+that lock what they write to; a transaction is durable when its `with` block has ended. Text that no engine can keep is
+replaced on its way in.
 """
 
 from __future__ import annotations

@@ -32,12 +32,10 @@ class DbConnection(Protocol):
 class Dialect(Protocol):
     """One engine: how to connect, begin, spell types and translate errors.
 
-    `begin` starts a transaction that is the only writer, `begin_beside` one
-    that others of its kind may run beside where the engine can do that.
-    `beside` tells whether a statement of another connection may write
-    meanwhile; `locked` ends a question whose rows nobody else may change
-    until the transaction ends, `skip_locked` passes over rows which somebody
-    else is changing.
+    `begin` starts a transaction that is the only writer, `begin_beside` one that others of its kind may run beside
+    where the engine can do that. `beside` tells whether a statement of another connection may write meanwhile; `locked`
+    ends a question whose rows nobody else may change until the transaction ends, `skip_locked` passes over rows which
+    somebody else is changing.
     """
 
     name: str
@@ -288,10 +286,9 @@ _OLDEST_OPEN_VERSION = (
 class Postgres:
     """PostgreSQL through psycopg 3.
 
-    A transaction has the turn, alone or together with others that lock the
-    hosts they write to (docs/decisions/0023-lanes.md). The server ends
-    transactions of processes that were stopped, so nobody waits for long, and
-    whoever comes back cannot commit.
+    A transaction has the turn, alone or together with others that lock the hosts they write to
+    (docs/decisions/0023-lanes.md). The server ends transactions of processes that were stopped, so nobody waits for
+    long, and whoever comes back cannot commit.
     """
 
     name = "postgresql"

@@ -1,8 +1,7 @@
 """Invitations: links by which somebody makes an account of their own, once, within some days, with a given role.
 
-The link has a long random text of which the catalogue keeps a hash. An
-invitation goes with the owner who made it: whoever is removed, or is an owner
-no more, leaves no way in behind.
+The link has a long random text of which the catalogue keeps a hash. An invitation goes with the owner who made it:
+whoever is removed, or is an owner no more, leaves no way in behind.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Which worker works for which package: claims with a token, a time limit, and what they may still write.
 
-Every change of a worker begins with its row of `job_turn` under its token,
-which rises with every claim: two workers of one package can never both
-succeed, on one machine or several.
+Every change of a worker begins with its row of `job_turn` under its token, which rises with every claim: two workers of
+one package can never both succeed, on one machine or several.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ WORKER_DIED = (
     "its worker died while it ran (killed, out of memory, or the machine stopped); "
     "what it had recorded is kept, so ask again"
 )
-
 CANCELLED_WHILE_RUNNING = "cancelled while it ran; what it had recorded is kept"
 
 

@@ -1,10 +1,9 @@
 """The queue of jobs and what came out of them, and stored queries with the time of their next refresh.
 
-A job moves queued -> running -> done, failed or cancelled. It goes back from
-running to queued when its worker was told to stop, waits as paused until
-somebody resumes it, and one that did not get done may be resumed as well.
-A deleted job leaves its number behind until the cleaner comes, since numbers
-must never be given out twice. Times are milliseconds. Tables are made with the first job.
+A job moves queued -> running -> done, failed or cancelled. It goes back from running to queued when its worker was told
+to stop, waits as paused until somebody resumes it, and one that did not get done may be resumed as well. A deleted job
+leaves its number behind until the cleaner comes, since numbers must never be given out twice. Times are milliseconds.
+Tables are made with the first job.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Who may write to which pack log and fetch from which host, and when that may be: rows that all machines see.
 
-Everything that decides is a row, read and written while the catalogue's turn
-or the row itself is held (`Database.transaction`), so no machine's clock and
-no paused process can undo a decision: each new owner raises the fence, and
-whoever comes back finds that out in its next transaction. Rows of hosts are
-locked in the order of their ids by all. Times are milliseconds.
+Everything that decides is a row, read and written while the catalogue's turn or the row itself is held
+(`Database.transaction`), so no machine's clock and no paused process can undo a decision: each new owner raises the
+fence, and whoever comes back finds that out in its next transaction. Rows of hosts are locked in the order of their ids
+by all. Times are milliseconds.
 """
 
 from __future__ import annotations

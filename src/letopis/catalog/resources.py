@@ -77,9 +77,8 @@ class Resources:
     def ensure_hosts(self, cursor: Cursor | None, names: Iterable[str]) -> dict[str, int]:
         """Ids of hosts, those of new ones made.
 
-        Where a statement can run beside an open transaction, hosts are made
-        at once and for good, so that nobody who links to a host waits for
-        whoever meets it first; no cursor is needed there.
+        Where a statement can run beside an open transaction, hosts are made at once and for good, so that nobody who
+        links to a host waits for whoever meets it first; no cursor is needed there.
         """
         found = {name: self._hosts.get(name, 0) for name in names}
         missing = sorted(name for name, number in found.items() if not number)

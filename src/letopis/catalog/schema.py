@@ -1,10 +1,8 @@
 """The tables of the catalogue, their rows as values, and the version they carry.
 
-Times are whole milliseconds since 1970. A row of `version` is at the same
-time the check that found it; `capture` holds all other checks. Numbers of
-versions follow their times without gaps, from 0. Tables that only some
-archives need are made at their first write; PostgreSQL may keep some of them
-in partitions (docs/decisions/0009-partitions.md).
+Times are whole milliseconds since 1970. A row of `version` is at the same time the check that found it; `capture` holds
+all other checks. Numbers of versions follow their times without gaps, from 0. Tables that only some archives need are
+made at their first write; PostgreSQL may keep some of them in partitions (docs/decisions/0009-partitions.md).
 """
 
 from __future__ import annotations
@@ -97,9 +95,8 @@ def prepare_schema(
 ) -> None:
     """Creates the tables, or brings older ones up to date.
 
-    A catalogue of a later release raises NewerFormat and is left alone, one
-    that is only half rebuilt raises Damaged. `begins` is called before the
-    tables of a new one are made, and may refuse that.
+    A catalogue of a later release raises NewerFormat and is left alone, one that is only half rebuilt raises Damaged.
+    `begins` is called before the tables of a new one are made, and may refuse that.
     """
     found, known = _schema_version(database, database.dialect.name), database.dialect.schema
     if found < 0:
@@ -367,8 +364,7 @@ def count_partitions(reader: RowReader, table: str) -> int:
 def partition_tables(database: Database, wanted: int) -> list[str]:
     """Spreads the tables that are there over so many partitions, 1 for none; answers which tables were written anew.
 
-    One transaction a table, in which everybody else waits; nothing is done
-    where the number is right already.
+    One transaction a table, in which everybody else waits; nothing is done where the number is right already.
     """
     if database.dialect.name != "postgresql":
         raise UsageError("partitions need PostgreSQL; set database.url, or remove database.partitions")

@@ -1,8 +1,7 @@
 """The log of versions in the order of recording, for those who follow it: overviews, indexes, and API clients.
 
-Followers remember the id of the last version they know. They are told of
-versions up to `Database.settled` only: beyond it, one with a lower id may
-still become visible after one with a higher id.
+Followers remember the id of the last version they know. They are told of versions up to `Database.settled` only: beyond
+it, one with a lower id may still become visible after one with a higher id.
 """
 
 from __future__ import annotations

@@ -270,8 +270,7 @@ class Versions:
 class PendingRows:
     """Versions, other checks and sorted keys of one batch, inside the caller's transaction.
 
-    At most `most` versions are added. Whoever reads one of these tables in
-    the same transaction calls `write` first.
+    At most `most` versions are added. Whoever reads one of these tables in the same transaction calls `write` first.
     """
 
     def __init__(self, cursor: Cursor, most: int) -> None:

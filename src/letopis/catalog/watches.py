@@ -1,15 +1,12 @@
 """Standing checks, their alerts, and the outbox of notifications.
 
-A page may have several watches: the column `url` holds the key of a watch,
-which is the address of its page, with `#` and a name behind it for all but
-the first. Addresses of pages have no fragment.
+A page may have several watches: the column `url` holds the key of a watch, which is the address of its page, with `#`
+and a name behind it for all but the first. Addresses of pages have no fragment.
 
-Three steps, each durable before the next: the check is recorded by the
-archive; `save_judged` writes the watch's new state, its alerts and one pending
-delivery a target in one transaction; a delivery is marked `sent` after its
-target took it. A crash after the first step leaves the watch due, and the
-same checks are judged again; a crash after the second loses nothing; a crash
-between sending and marking sends once more, with the same key.
+Three steps, each durable before the next: the check is recorded by the archive; `save_judged` writes the watch's new
+state, its alerts and one pending delivery a target in one transaction; a delivery is marked `sent` after its target
+took it. A crash after the first step leaves the watch due, and the same checks are judged again; a crash after the
+second loses nothing; a crash between sending and marking sends once more, with the same key.
 """
 
 from __future__ import annotations

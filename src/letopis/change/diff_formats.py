@@ -237,8 +237,7 @@ def side_by_side_html(
 ) -> str:
     """A whole page with both texts in columns, changed words marked, equal stretches folded.
 
-    Everything that comes from the texts is escaped. At most 4000 rows are
-    shown; the page says so when there are more.
+    Everything that comes from the texts is escaped. At most 4000 rows are shown; the page says so when there are more.
     """
     bounds = DiffBounds()
     before, after = split_lines(old), split_lines(new)

@@ -49,9 +49,8 @@ def marks_in(text: str) -> str:
 def letters_only(text: str) -> bytes:
     """Letters and digits alone in lower case, lines kept: what block hashes are made of.
 
-    Blanks go too: it is the quickest form that no reflow of a page can
-    change. Case is folded for ASCII only; what differs in the case of other
-    letters alone is found equal later, by `without_clocks`.
+    Blanks go too: it is the quickest form that no reflow of a page can change. Case is folded for ASCII only; what
+    differs in the case of other letters alone is found equal later, by `without_clocks`.
     """
     data = text.encode("utf-8", "surrogatepass").translate(_LOWER, _PUNCTUATION)
     for lead, marks in _WIDE:
@@ -234,13 +233,11 @@ def _dates() -> re.Pattern[str]:
 def without_clocks(text: str) -> str:
     """The text with clocks, counters and other things that tick taken out; empty when nothing else is there.
 
-    Ages ("3 minutes ago"), counters of views and comments, copyright years,
-    temperatures and random identifiers are stilled everywhere. Times of day
-    and dates are stilled only where they are most of the block, since in a
-    sentence they are what the sentence says, and not where the few words
-    beside them name an event: a deadline, a departure. Prices, versions and
-    other numbers stay. Of a line that begins with a copyright and its year
-    stays what is neither its owner nor a right.
+    Ages ("3 minutes ago"), counters of views and comments, copyright years, temperatures and random identifiers are
+    stilled everywhere. Times of day and dates are stilled only where they are most of the block, since in a sentence
+    they are what the sentence says, and not where the few words beside them name an event: a deadline, a departure.
+    Prices, versions and other numbers stay. Of a line that begins with a copyright and its year stays what is neither
+    its owner nor a right.
     """
     return normalized_words(stilled(text)) + text[_MOST_READ:]
 

@@ -1,5 +1,4 @@
-"""Differences between two states of a page that say nothing: frames, banners, advertisements, labels, consent
-notices.
+"""Differences between two states of a page that say nothing: frames, banners, advertisements, labels, consent notices.
 
 `MuteRules` are what people decided about them.
 """
@@ -129,8 +128,7 @@ _REPEATED, _BANNER = 4, 20  # the same text so often in a row, of so many letter
 def frame_blocks(side: Fingerprint) -> frozenset[int]:
     """The blocks that the page itself marks as its frame, unless next to nothing else is there.
 
-    A large frame around nothing is the shell of a page whose body is not in
-    its bytes: its menu still is a menu.
+    A large frame around nothing is the shell of a page whose body is not in its bytes: its menu still is a menu.
     """
     if not side.frame or len(side.frame) >= _SHELL_BLOCKS:
         return side.frame
@@ -302,8 +300,7 @@ class ChangedBlocks(NamedTuple):
 class MuteRules:
     """The rules that people set for the changes of a page, in texts of blocks with every number as one mark.
 
-    `always` never counts, nor does a block right after one of `behind`; `never` is not muted however often it
-    changes.
+    `always` never counts, nor does a block right after one of `behind`; `never` is not muted however often it changes.
     """
 
     always: frozenset[str] = frozenset()

@@ -64,8 +64,7 @@ class Budget:
 def opcodes(a: Sequence[Hashable], b: Sequence[Hashable], budget: Budget | None = None) -> list[Op]:
     """The operations that turn `a` into `b`, in order and without gaps.
 
-    Applying them always gives `b` exactly. Deletions and insertions at one
-    place are one "replace".
+    Applying them always gives `b` exactly. Deletions and insertions at one place are one "replace".
     """
     return from_matches(matches(a, b, budget), len(a), len(b))
 

@@ -1,9 +1,8 @@
 """Differences of texts at three levels: lines, words inside changed lines, characters inside changed words.
 
-All work is bounded. Lines are compared first. In changed runs of lines, each line is compared by words with the line
-it came from, and changed words by characters, while budgets of size and time last. What does not fit stays at the
-coarser level. A line that shares little with its predecessor is shown as rewritten, not as the words that happen to
-be in both.
+All work is bounded. Lines are compared first. In changed runs of lines, each line is compared by words with the line it
+came from, and changed words by characters, while budgets of size and time last. What does not fit stays at the coarser
+level. A line that shares little with its predecessor is shown as rewritten, not as the words that happen to be in both.
 """
 
 from __future__ import annotations

@@ -36,11 +36,9 @@ def compare(
 ) -> Change:
     """How `new` differs from the newest of `history` (newest first).
 
-    Older states and `habits` (whichever the caller keeps) teach what on this
-    page never stays; `host` what all pages of the host share; `rules` are what
-    people said. An empty history is not judged. With the rule "paragraphs-50"
-    the answer needs pages, not fingerprints; without them the digest of the
-    text decides.
+    Older states and `habits` (whichever the caller keeps) teach what on this page never stays; `host` what all pages of
+    the host share; `rules` are what people said. An empty history is not judged. With the rule "paragraphs-50" the
+    answer needs pages, not fingerprints; without them the digest of the text decides.
     """
     if not history:
         return Change(same_bytes, same_bytes, None, reason="nothing to compare with")
@@ -79,9 +77,8 @@ def learn_habits(history: Sequence[PageState]) -> PageHabits:
 def change_score(evidence: Evidence, old: Fingerprint, new: Fingerprint, frame: frozenset[int]) -> float:
     """0 for nothing, 1 for everything.
 
-    The share of the page that differs, or, if that is more, what the
-    changed text says by itself: one sentence is a change on a page of any
-    length. Text alone never counts more than a half.
+    The share of the page that differs, or, if that is more, what the changed text says by itself: one sentence is a
+    change on a page of any length. Text alone never counts more than a half.
     """
     strong = evidence.strong
     return max(changed_share(evidence, old, new, frame), 0.5 * strong / (strong + _HALF_WAY))

@@ -66,9 +66,8 @@ del.letopis+ins.letopis{margin-left:.25em}
 def visual_html(old: str, new: str, base_url: str = "", remote: bool = False, bounds: DiffBounds | None = None) -> str:
     """A whole HTML page: `new` with `<ins>` and `<del>` around the text that differs.
 
-    Nothing in it can run or submit. Pictures and styles from elsewhere load
-    only with `remote`; `base_url` is where relative addresses point then.
-    Past its bounds the result marks larger runs, at worst everything.
+    Nothing in it can run or submit. Pictures and styles from elsewhere load only with `remote`; `base_url` is where
+    relative addresses point then. Past its bounds the result marks larger runs, at worst everything.
     """
     bounds = bounds or DiffBounds()
     before, after = _Source(old), _Source(new, remote)

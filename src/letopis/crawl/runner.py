@@ -149,8 +149,7 @@ def limits_for(archive: Archive, options: CrawlOptions) -> PlanLimits:
 def enqueue_seeds(archive: Archive, options: CrawlOptions) -> int:
     """Makes the seeds wait for their visit; with `revisit_now` all known pages of their hosts too.
 
-    Nothing is stored before all of it is known to be valid. Answers how many
-    pages wait now that did not before.
+    Nothing is stored before all of it is known to be valid. Answers how many pages wait now that did not before.
     """
     plan = options.plan(archive.clock())
     moved = moved_seeds(archive, options.seeds) if options.revisit_now else ()

@@ -108,9 +108,8 @@ class CrawlSelection:
     def links(self, look: Observation, depth: int, met: Container[str] = ()) -> list[NewUrl]:
         """Candidates that a finished look brings, in document order, each address once.
 
-        Most have been seen before, so whether they are wanted is asked later,
-        of those that passed the sieve: see `admitted`. Their host is still empty.
-        Addresses in `met` have passed it already and are left out.
+        Most have been seen before, so whether they are wanted is asked later, of those that passed the sieve: see
+        `admitted`. Their host is still empty. Addresses in `met` have passed it already and are left out.
         """
         found: dict[str, NewUrl] = {}
         location = redirect_of_look(look)
@@ -436,11 +435,10 @@ _REACH_SECONDS = 5.0
 
 
 class PrivateReach:
-    """Which URLs of the queue may be on private addresses, if the command line of the owner may request such
-    addresses.
+    """Which URLs of the queue may be on private addresses, if the command line of the owner may request such addresses.
 
-    In an archive that only its owner crawls: all. In one that also has crawls planned through HTTP: those that a
-    crawl of the owner reaches, whoever planned them; for an unlimited crawl, the hosts of its seeds.
+    In an archive that only its owner crawls: all. In one that also has crawls planned through HTTP: those that a crawl
+    of the owner reaches, whoever planned them; for an unlimited crawl, the hosts of its seeds.
     """
 
     def __init__(self, archive: Archive, queue: FrontierQueue) -> None:

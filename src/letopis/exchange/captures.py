@@ -250,8 +250,7 @@ _STAMP = re.compile(r"\d{14}", re.ASCII)
 def parse_date(date: str) -> int:
     """Milliseconds of a date as records write it; ValueError when it is none.
 
-    Years and months alone mean their first moment. Some writers count the
-    days of the year behind the month.
+    Years and months alone mean their first moment. Some writers count the days of the year behind the month.
     """
     text = date.strip()
     if len(text) in _USUAL_DATES and text[10] == "T":

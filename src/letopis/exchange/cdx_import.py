@@ -1,8 +1,7 @@
 """CDXJ and CDX in: an index names files and places, and only those places are read, from a disk or over HTTP.
 
-An index may be compressed with gzip. CDX of 9 or 11 fields is read by its
-first line, or without one by their number; where it has no lengths, a record
-is looked for in the next bytes. Where a line names another method than GET, its
+An index may be compressed with gzip. CDX of 9 or 11 fields is read by its first line, or without one by their number;
+where it has no lengths, a record is looked for in the next bytes. Where a line names another method than GET, its
 record is the answer to that.
 """
 
@@ -81,8 +80,7 @@ def import_cdxj(
 ) -> None:
     """Takes in what the lines of an index point at.
 
-    File names are looked up under `base`, else beside the index; both may be
-    folders or http addresses.
+    File names are looked up under `base`, else beside the index; both may be folders or http addresses.
     """
     asyncio.run(_CdxImport(archive, address, base, report, progress).run())
 

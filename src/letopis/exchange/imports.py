@@ -116,9 +116,8 @@ def import_sources(
 ) -> ImportReport:
     """Takes all sources in; what was committed stays when a later one is broken. `report` grows meanwhile.
 
-    `base` is where the files lie that an index names. What the archive has
-    got already is not brought twice, so a run that was killed goes on when
-    it is started again.
+    `base` is where the files lie that an index names. What the archive has got already is not brought twice, so a run
+    that was killed goes on when it is started again.
     """
     report = report or ImportReport()
     report.bytes_all = sum(map(_record_bytes, map(Path, sources)))

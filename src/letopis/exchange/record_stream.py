@@ -1,8 +1,7 @@
 """Records of WARC and ARC files as they stand, read so that one bad record does not cost the others.
 
-Lines may end with or without a carriage return. Where a length is wrong, a
-record ends where the next one begins. Where a compressed member is damaged,
-reading goes on at the next one. What is wrong with a record is told with it.
+Lines may end with or without a carriage return. Where a length is wrong, a record ends where the next one begins. Where
+a compressed member is damaged, reading goes on at the next one. What is wrong with a record is told with it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 """What an import is given and gives back: hints about sources, captures, watches, the report, and who reads what.
 
-Readers of what other tools have kept are packages of their own, found by
-entry points of the group `letopis.sources`: the name is the word of `--kind`,
-the value a `SourceReader`. They need these values and nothing else of an import.
+Readers of what other tools have kept are packages of their own, found by entry points of the group `letopis.sources`:
+the name is the word of `--kind`, the value a `SourceReader`. They need these values and nothing else of an import.
 
-Other files are read whole, and known by how they begin. Whatever the format,
-a file is a plain one, is not larger than its bound, and may be compressed
-with gzip.
+Other files are read whole, and known by how they begin. Whatever the format, a file is a plain one, is not larger than
+its bound, and may be compressed with gzip.
 """
 
 from __future__ import annotations
@@ -41,8 +39,7 @@ _INSTALL = "'pip install letopis-migrate'"
 class SourceHints:
     """`url` is the page, or with a slash at its end the folder, that files belong to.
 
-    `urls` is a list of addresses (`urls.tsv`, `urls.yaml`), `paths` the part of
-    a git repository that counts.
+    `urls` is a list of addresses (`urls.tsv`, `urls.yaml`), `paths` the part of a git repository that counts.
     """
 
     url: str = ""
@@ -85,12 +82,11 @@ class RevisitTarget(NamedTuple):
 class ImportedCapture(NamedTuple):
     """`date` is ISO 8601; `decoded` bodies stand without the codings that their headers name.
 
-    `facts` are those of a check of ours that has no record of its own, or
-    that belong to the capture before. `url` names method and body of the
-    request too where it was no GET, and then `page` is the address alone. `record` is what brought it, as it stood
-    in its file; `digest` what its writer calls the payload; `revisits` is there for
-    captures without a body of their own; `shown` the type and bytes of what a browser made of an answer of ours;
-    `look` what it says of a look at a whole page.
+    `facts` are those of a check of ours that has no record of its own, or that belong to the capture before. `url`
+    names method and body of the request too where it was no GET, and then `page` is the address alone. `record` is what
+    brought it, as it stood in its file; `digest` what its writer calls the payload; `revisits` is there for captures
+    without a body of their own; `shown` the type and bytes of what a browser made of an answer of ours; `look` what it
+    says of a look at a whole page.
     """
 
     url: str
@@ -184,9 +180,8 @@ class ImportReport:
 class SourceReader(Protocol):
     """Reads what one tool has kept.
 
-    `rank` orders the readers that recognise the same folder, the lowest
-    first. `with_warcs` says that WARC files in its folder belong to the source:
-    they are taken in before it.
+    `rank` orders the readers that recognise the same folder, the lowest first. `with_warcs` says that WARC files in its
+    folder belong to the source: they are taken in before it.
     """
 
     @property

@@ -117,9 +117,8 @@ def _target(record: SourceRecord) -> str:
 def made_of_page(record: SourceRecord) -> str:
     """The address under which what somebody made of a page is kept; empty for other records.
 
-    That is the text of a conversion, and the resources that crawlers write of
-    a page as they saw it: `urn:view:`, `urn:text:`, `screenshot:` and the
-    like, in front of its address.
+    That is the text of a conversion, and the resources that crawlers write of a page as they saw it: `urn:view:`,
+    `urn:text:`, `screenshot:` and the like, in front of its address.
     """
     kind = record.field("warc-type").lower()
     if kind not in ("resource", "conversion"):
@@ -205,8 +204,7 @@ class _HeldCapture:
 class _RecordGroup:
     """Puts requests and other records to the captures they belong to: those they name, else those beside them.
 
-    Captures wait until some more have come, since writers put requests before
-    or behind answers.
+    Captures wait until some more have come, since writers put requests before or behind answers.
     """
 
     def __init__(self) -> None:

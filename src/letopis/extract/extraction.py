@@ -2,12 +2,11 @@
 
 The bytes tell what a document is; what the server claims decides only where looks allow it.
 
-Risky formats, and HTML that could keep the parser busy for minutes, are read
-in a process of their own, bounded in time and memory (`letopis.bounded`).
+Risky formats, and HTML that could keep the parser busy for minutes, are read in a process of their own, bounded in time
+and memory (`letopis.bounded`).
 
-An entry point of the group `letopis.formats` names a `Format`: new ones come in
-without touching this package. Those that ship with Letopis stand in a table; a
-module is imported when the first document of its type arrives.
+An entry point of the group `letopis.formats` names a `Format`: new ones come in without touching this package. Those
+that ship with Letopis stand in a table; a module is imported when the first document of its type arrives.
 """
 
 from __future__ import annotations
@@ -36,9 +35,8 @@ FormatReader = Callable[[Source, PageDraft], None]
 class Format:
     """How documents of some types are read.
 
-    `read` fills the draft from the source; whatever it raises becomes a
-    warning of the page. A `risky` format is read in a process of its own
-    that can be killed: everything that hands hostile bytes to large libraries.
+    `read` fills the draft from the source; whatever it raises becomes a warning of the page. A `risky` format is read
+    in a process of its own that can be killed: everything that hands hostile bytes to large libraries.
     """
 
     types: tuple[str, ...]
@@ -409,10 +407,9 @@ def read_page(
 ) -> Page:
     """The common form of a document of any format; never raises for what the document holds.
 
-    `url` is its absolute, normalised address. What cannot be read gives a
-    Page without blocks and with a warning. Mode `basic` finds title and links
-    only, mode `skim` just the links to other documents, without their texts.
-    With `apart` false nothing is read in a process of its own.
+    `url` is its absolute, normalised address. What cannot be read gives a Page without blocks and with a warning. Mode
+    `basic` finds title and links only, mode `skim` just the links to other documents, without their texts. With `apart`
+    false nothing is read in a process of its own.
     """
     source = Source(body, url, sniff(body, header(headers, "content-type")), headers, mode)
     found = format_for(source.content_type)

@@ -1,9 +1,8 @@
 """HTML as broken as it comes: one walk over the parsed tree gives title, blocks and links.
 
-The walk sees elements and text in document order but no ends. A block
-therefore ends where the next block element starts, or where a text hangs
-under another block element than the text before it. A crawl that meets a page
-for the first time only skims it: where it leads to, and nothing else.
+The walk sees elements and text in document order but no ends. A block therefore ends where the next block element
+starts, or where a text hangs under another block element than the text before it. A crawl that meets a page for the
+first time only skims it: where it leads to, and nothing else.
 """
 
 from __future__ import annotations
@@ -408,8 +407,7 @@ _WALK_METHODS: dict[int, ElementMethod] = {
 def _has_blank_before(node: LexborNode) -> bool:
     """Whether white space alone stands between a text and the text before it.
 
-    The walk passes over white space between elements; here, between two
-    words that nothing else parts, it matters.
+    The walk passes over white space between elements; here, between two words that nothing else parts, it matters.
     """
     here: LexborNode | None = node
     for _ in range(_MOST_CLIMBED):

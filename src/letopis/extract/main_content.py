@@ -1,9 +1,8 @@
 """What a page says without what stands around it: the main content of a document, as Markdown or as plain text.
 
-The frame of a page (menus, side columns, notices, lists of links) is taken out
-of the tree by element, role and name; the main part is then found by following
-the element that holds most of the prose; of what is left there, blocks that are
-mostly links are passed over. Documents of other formats are shown block by block.
+The frame of a page (menus, side columns, notices, lists of links) is taken out of the tree by element, role and name;
+the main part is then found by following the element that holds most of the prose; of what is left there, blocks that
+are mostly links are passed over. Documents of other formats are shown block by block.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Links in pages and style sheets, each rewritten to lead elsewhere.
 
-One pass over the text, tag by tag; everything that is no address stays byte
-for byte as it was.
+One pass over the text, tag by tag; everything that is no address stays byte for byte as it was.
 """
 
 from __future__ import annotations

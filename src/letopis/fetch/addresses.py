@@ -29,9 +29,8 @@ def private_ok(rule: Literal["cli", "always", "never"], origin: Origin) -> bool:
 def is_public(address: str) -> bool:
     """True for a plain address of the public internet.
 
-    False for loopback, private, link-local, shared (CGNAT), multicast,
-    unspecified, reserved and metadata addresses, for IPv6 forms that carry
-    such an IPv4 address (mapped, NAT64, 6to4), and for what is no address.
+    False for loopback, private, link-local, shared (CGNAT), multicast, unspecified, reserved and metadata addresses,
+    for IPv6 forms that carry such an IPv4 address (mapped, NAT64, 6to4), and for what is no address.
     """
     try:
         parsed = ip_address(address.split("%", 1)[0])

@@ -1,8 +1,7 @@
 """Pages as a browser shows them, beside what the server sent. Needs a Chromium.
 
-The browser itself reaches no network: every request it makes is answered
-through our own client, so that limits, manners and the rule about private
-addresses hold for scripts and pictures as they do for the page.
+The browser itself reaches no network: every request it makes is answered through our own client, so that limits,
+manners and the rule about private addresses hold for scripts and pictures as they do for the page.
 """
 
 from __future__ import annotations
@@ -40,8 +39,7 @@ _PAGE_TYPES = ("text/html", "application/xhtml+xml")
 class BrowserFetcher:
     """Renders pages in one Chromium, which is started for the first of them; `close` ends it.
 
-    For one loop, any number of concurrent calls. Each page has a profile of
-    its own, which is forgotten with it.
+    For one loop, any number of concurrent calls. Each page has a profile of its own, which is forgotten with it.
     """
 
     def __init__(self, client: Client, *, executable: str = "", settings: CaptureSettings | None = None) -> None:
@@ -57,10 +55,9 @@ class BrowserFetcher:
     async def fetch(self, request: Request) -> Response:
         """The page after its scripts have run, within the request's limits; `as_sent` is what they ran on.
 
-        Never raises for what the page does. A page that cannot be rendered is
-        a failure, not the raw page: the next look would call that a change.
-        What is no page comes as it was sent. Conditions of the request are
-        not sent on, since scripts may show news on a document that stays.
+        Never raises for what the page does. A page that cannot be rendered is a failure, not the raw page: the next
+        look would call that a change. What is no page comes as it was sent. Conditions of the request are not sent on,
+        since scripts may show news on a document that stays.
         """
         response = await self._client.fetch(request._replace(etag="", last_modified="", unchanged_if=()))
         return await self.render(request, response, self._client.fetch)

@@ -109,9 +109,8 @@ def without_credentials(headers: Headers, old: str, new: str) -> Headers:
 class RedirectTrail:
     """The addresses of one exchange so far.
 
-    A site may send the same address once more after it has set a cookie, so
-    coming back counts as a loop only when no cookie came meanwhile, or at
-    the third time.
+    A site may send the same address once more after it has set a cookie, so coming back counts as a loop only when no
+    cookie came meanwhile, or at the third time.
     """
 
     max_hops: int
@@ -236,9 +235,8 @@ class _Exchange:
 class Client:
     """Asks for pages.
 
-    `fetch` never raises for what the network does. Its limits hold over all
-    hops and tries together; its own pauses between tries are part of the total time.
-    Safe for any number of concurrent calls in the loop of its transport.
+    `fetch` never raises for what the network does. Its limits hold over all hops and tries together; its own pauses
+    between tries are part of the total time. Safe for any number of concurrent calls in the loop of its transport.
     """
 
     def __init__(

@@ -193,9 +193,8 @@ def content_codings(value: str) -> tuple[str, ...]:
 class Decoder:
     """Undoes all codings of one body; `feed` returns what each piece yields.
 
-    Never returns more than `max_bytes` in all, never holds more than a step
-    beyond it, and raises DecodingStopped for bombs, bodies that grow beyond
-    the limit, and bytes that do not fit their coding.
+    Never returns more than `max_bytes` in all, never holds more than a step beyond it, and raises DecodingStopped for
+    bombs, bodies that grow beyond the limit, and bytes that do not fit their coding.
     """
 
     def __init__(self, names: tuple[str, ...], max_bytes: int) -> None:

@@ -91,9 +91,8 @@ class _OwnedSocket:
 class AddressGuard:
     """The two callbacks that see real addresses.
 
-    A name that resolves to a private address is refused before a packet
-    goes out, and a kept connection to one is refused before it is used, so
-    neither redirects nor names that change their address get through.
+    A name that resolves to a private address is refused before a packet goes out, and a kept connection to one is
+    refused before it is used, so neither redirects nor names that change their address get through.
     """
 
     def __init__(self, easy: pycurl.Curl) -> None:
@@ -135,9 +134,8 @@ MAX_PER_DOMAIN = 50
 class CookieJar:
     """Cookies shared by all handles of one transport, in memory or in a file.
 
-    The file has the Netscape form that other tools read too; it is read when
-    the jar is made and written by `save`. Floods are cut back to the newest
-    cookies of each domain, so one site cannot push out those of the others.
+    The file has the Netscape form that other tools read too; it is read when the jar is made and written by `save`.
+    Floods are cut back to the newest cookies of each domain, so one site cannot push out those of the others.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -290,10 +288,9 @@ async def resolve_host(host: str) -> Sequence[str]:
 class CurlTransport:
     """Sends single hops over HTTP/1.1 and, with TLS, HTTP/2.
 
-    Belongs to the loop in which it is first used. Certificates are checked
-    unless the settings say otherwise, only http and https are spoken, and no
-    proxy or password of the environment is used. `jar` None keeps no cookies.
-    `resolve` finds the addresses of names that a proxy is to connect to.
+    Belongs to the loop in which it is first used. Certificates are checked unless the settings say otherwise, only http
+    and https are spoken, and no proxy or password of the environment is used. `jar` None keeps no cookies. `resolve`
+    finds the addresses of names that a proxy is to connect to.
     """
 
     def __init__(

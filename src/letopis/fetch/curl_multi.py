@@ -1,9 +1,8 @@
 """libcurl's multi interface driven by an asyncio loop: no threads, no polling.
 
-libcurl tells which sockets it waits for and when it wants to be woken. The
-sockets go into one epoll set of our own, and only that set is given to the
-loop: a wake-up then serves all sockets that are ready at once, and the task
-that waits for a hop goes on without a further turn of the loop.
+libcurl tells which sockets it waits for and when it wants to be woken. The sockets go into one epoll set of our own,
+and only that set is given to the loop: a wake-up then serves all sockets that are ready at once, and the task that
+waits for a hop goes on without a further turn of the loop.
 """
 
 from __future__ import annotations
@@ -176,8 +175,7 @@ class CurlMulti:
 class TransferWaiter(asyncio.Future[tuple[int, str]]):
     """A future whose one waiting task goes on inside `finish`, where asyncio would let it wait for the next turn.
 
-    A page after the other from one host is one wake-up of the loop a page
-    then, not two. Only one task waits for a hop.
+    A page after the other from one host is one wake-up of the loop a page then, not two. Only one task waits for a hop.
     """
 
     _wake: Callable[[Any], object] | None = None

@@ -132,9 +132,8 @@ def digest_claims(headers: Headers) -> list[DigestClaim]:
 def digest_mismatches(headers: Headers, *forms: bytes) -> tuple[str, ...]:
     """A warning for each field whose digest fits none of the forms of the body.
 
-    The forms are the body as it travelled and as it was decoded: by the
-    letter the former counts, but servers that compress on the way out send
-    the digest of the latter.
+    The forms are the body as it travelled and as it was decoded: by the letter the former counts, but servers that
+    compress on the way out send the digest of the latter.
     """
     wrong = [
         claim.field
@@ -147,9 +146,8 @@ def digest_mismatches(headers: Headers, *forms: bytes) -> tuple[str, ...]:
 def repeats_known_digests(first: Mapping[str, str], known: Headers) -> bool:
     """Whether an answer's length and digests are those of the stored version.
 
-    `first` has the answer's fields by lower-case name. True only when `known`
-    has Content-Length and a digest, and the answer repeats the length and
-    every digest field of it exactly.
+    `first` has the answer's fields by lower-case name. True only when `known` has Content-Length and a digest, and the
+    answer repeats the length and every digest field of it exactly.
     """
     length = header(known, "content-length")
     digests = [(name, value) for name, value in known if name.lower() in DIGEST_FIELDS and value]

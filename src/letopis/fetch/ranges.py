@@ -90,10 +90,9 @@ ByteSpan = tuple[int, int]
 class RangeReader:
     """Reads ranges of files and counts every byte that travelled for them, headers included.
 
-    All parts of a URL belong to one version: when the server has another
-    one meanwhile, RemoteChanged is raised and the reader must be asked from
-    the beginning after `forget`. For the fewest bytes give it a client made
-    with `default_headers=()`.
+    All parts of a URL belong to one version: when the server has another one meanwhile, RemoteChanged is raised and the
+    reader must be asked from the beginning after `forget`. For the fewest bytes give it a client made with
+    `default_headers=()`.
     """
 
     client: Client

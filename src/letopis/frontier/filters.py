@@ -9,13 +9,11 @@ Filters as small expressions: `host == "a.cz" and depth < 5 and path ~ "^/en/"`.
     comparison  = field operator value | value "in" field | field "in" "(" value {"," value} ")"
     operator    = "==" | "!=" | "<" | "<=" | ">" | ">=" | "~"
 
-Text fields: url, host, path, type, lang, words. Number fields: depth,
-status, bytes. `~` searches a regular expression; `"word" in words` looks for
-a part of the text. There is nothing to call and nothing to reach; only the
-time of a regular expression is not bounded, so filters are for owners to
-write. A comparison with a field that is not known yet (status before the
-fetch) is neither true nor false, and a filter refuses only what is false:
-never for want of knowledge.
+Text fields: url, host, path, type, lang, words. Number fields: depth, status, bytes. `~` searches a regular expression;
+`"word" in words` looks for a part of the text. There is nothing to call and nothing to reach; only the time of a
+regular expression is not bounded, so filters are for owners to write. A comparison with a field that is not known yet
+(status before the fetch) is neither true nor false, and a filter refuses only what is false: never for want of
+knowledge.
 """
 
 from __future__ import annotations
@@ -296,9 +294,8 @@ _MOST_WORTH = 0.99
 class CrawlFocus:
     """What a crawl is about. Empty parts do not count.
 
-    `keywords` are lower-case words, or phrases of words with blanks between.
-    A page's links are followed when its score reaches `threshold`, and also
-    `patience` links further on, since good pages lie behind poor ones.
+    `keywords` are lower-case words, or phrases of words with blanks between. A page's links are followed when its score
+    reaches `threshold`, and also `patience` links further on, since good pages lie behind poor ones.
     """
 
     keywords: tuple[str, ...] = ()

@@ -1,9 +1,8 @@
 """The frontier: which URL may be fetched now.
 
-Durable queues lie in a store; in memory are the keys of what was seen (a set
-while they are few, a sieve when they are many) and a bounded number of hosts
-with the next few URLs of each. A ticket is one URL whose host and address may
-both be asked now; a host has one ticket out at a time.
+Durable queues lie in a store; in memory are the keys of what was seen (a set while they are few, a sieve when they are
+many) and a bounded number of hosts with the next few URLs of each. A ticket is one URL whose host and address may both
+be asked now; a host has one ticket out at a time.
 """
 
 from __future__ import annotations
@@ -31,9 +30,8 @@ _MOST_READ = 100_000
 class SeenUrls:
     """The keys of all URLs met so far; each passes once.
 
-    Up to `few` keys stand in a set, which is quicker for the links of a page
-    and starts at once; with more, all go over to a `Sieve`, which takes a
-    fifth of the memory. Both answer the same. Not shared between threads.
+    Up to `few` keys stand in a set, which is quicker for the links of a page and starts at once; with more, all go over
+    to a `Sieve`, which takes a fifth of the memory. Both answer the same. Not shared between threads.
     """
 
     def __init__(self, few: int = _MAX_IN_SET, *, whole: bool = True) -> None:
@@ -136,9 +134,8 @@ class Frontier:
     def filter_unseen(self, urls: Sequence[NewUrl]) -> list[NewUrl]:
         """The URLs never seen before, to be stored by the caller in the transaction of their page.
 
-        They count as seen from now on. After the transaction call `notice`;
-        if it fails, the URLs must be stored by other means or they are lost
-        to this run (a restart reads what is stored).
+        They count as seen from now on. After the transaction call `notice`; if it fails, the URLs must be stored by
+        other means or they are lost to this run (a restart reads what is stored).
         """
         if not urls:
             return []
@@ -331,8 +328,7 @@ class Frontier:
     def _offer(self, host: Host, now: int) -> None:
         """Back on the bench with what it has, or to rest until its pause is over.
 
-        While others wait for a place, a host that has used up its few URLs
-        makes room, so all hosts come round.
+        While others wait for a place, a host that has used up its few URLs makes room, so all hosts come round.
         """
         if host.ready - now > _LONG:
             self._sleep(host, now)

@@ -1,11 +1,9 @@
 """One owner a host: leases with a fencing token, and how agents share hosts out by them.
 
-An agent holds the right to fetch from a host until a time, and extends it
-while it lives. Each new owner gets a higher fence; a record that carries an
-older fence than the host's is refused by the store, so an agent that slept
-through its lease can do no harm. No agent is special: each leases its fair
-part of the hosts that have something due, and gives surplus hosts back when
-others join. Times are whole milliseconds.
+An agent holds the right to fetch from a host until a time, and extends it while it lives. Each new owner gets a higher
+fence; a record that carries an older fence than the host's is refused by the store, so an agent that slept through its
+lease can do no harm. No agent is special: each leases its fair part of the hosts that have something due, and gives
+surplus hosts back when others join. Times are whole milliseconds.
 """
 
 from __future__ import annotations

@@ -6,16 +6,14 @@
     HELD    not asked: a filter, a trap or the cap of its host keeps it back
     GONE    given up; comes back only by hand
 
-A URL that is being fetched keeps its stored state: only the record of the
-finished look moves it (NEW or AGAIN -> AGAIN, GONE), in one transaction with
-that look. So a crash loses nothing but looks that were under way, and those
-are simply taken again. All times are whole milliseconds since 1970.
+A URL that is being fetched keeps its stored state: only the record of the finished look moves it (NEW or AGAIN ->
+AGAIN, GONE), in one transaction with that look. So a crash loses nothing but looks that were under way, and those are
+simply taken again. All times are whole milliseconds since 1970.
 
-Hosts in memory are ordered by the later of host and address deadlines. Those
-that share an address form a group. A group stands in the heap of a kind
-(never-seen or due-again) under the time at which one of its hosts may be
-asked for that kind. Entries are not removed when they go stale: each is
-checked when it comes up, and a group has one valid entry a kind.
+Hosts in memory are ordered by the later of host and address deadlines. Those that share an address form a group. A
+group stands in the heap of a kind (never-seen or due-again) under the time at which one of its hosts may be asked for
+that kind. Entries are not removed when they go stale: each is checked when it comes up, and a group has one valid entry
+a kind.
 """
 
 from __future__ import annotations

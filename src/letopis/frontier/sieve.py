@@ -1,9 +1,8 @@
 """The sieve: each URL passes once.
 
-An open-addressing table of 64-bit keys in one numpy array of rows of 16
-slots, asked in batches, since links come by the page. A key lies in its home
-row, or in the next one that had room. There are no pointers and no objects:
-8 bytes a slot, 10.7 to 16 bytes a URL at loads of 0.75 to 0.5.
+An open-addressing table of 64-bit keys in one numpy array of rows of 16 slots, asked in batches, since links come by
+the page. A key lies in its home row, or in the next one that had room. There are no pointers and no objects: 8 bytes a
+slot, 10.7 to 16 bytes a URL at loads of 0.75 to 0.5.
 """
 
 from __future__ import annotations
@@ -28,10 +27,9 @@ _FEW = 8
 class Sieve:
     """The set of seen keys. Exact until `most_bytes` are used, then it forgets.
 
-    A key reported as seen was seen. Beyond the bound, new keys overwrite old
-    ones and only home rows are looked at, so a key may be reported as unseen
-    again: then the unique index of the store decides. Keys that differ in their lowest bit alone count as
-    equal. Not shared between threads.
+    A key reported as seen was seen. Beyond the bound, new keys overwrite old ones and only home rows are looked at, so
+    a key may be reported as unseen again: then the unique index of the store decides. Keys that differ in their lowest
+    bit alone count as equal. Not shared between threads.
     """
 
     def __init__(self, most_bytes: int = 1 << 30, expected: int = 0) -> None:

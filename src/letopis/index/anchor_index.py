@@ -1,9 +1,8 @@
 """An index of anchor texts, so that pages are found by what links call them, as of any date.
 
-It is made of the index of links, as a whole: into a folder of its own, after
-which one small file is replaced that says which folder holds. That is done
-again when enough is new, so that it never takes more than a part of what
-taking in the words themselves took; until then it is a little behind.
+It is made of the index of links, as a whole: into a folder of its own, after which one small file is replaced that says
+which folder holds. That is done again when enough is new, so that it never takes more than a part of what taking in the
+words themselves took; until then it is a little behind.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Anchor texts: what links call the pages they lead to, each text with the times in which a link said it.
 
-A text stands as long as any page that shows itself at the time carries a
-link with it, by the same rules as `Graph.as_of`. Links of a page to itself
-say nothing about it.
+A text stands as long as any page that shows itself at the time carries a link with it, by the same rules as
+`Graph.as_of`. Links of a page to itself say nothing about it.
 """
 
 from __future__ import annotations

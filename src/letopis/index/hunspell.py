@@ -1,8 +1,7 @@
 """Base forms by hunspell dictionaries: a form is taken apart by the `.aff` file and looked up in the `.dic`.
 
-Read are SFX and PFX rules with their conditions, cross products and further
-classes, FLAG long and num, AF aliases, NEEDAFFIX and the SET charset. What
-only spelling needs (suggestions, compounds, replacements) is passed over.
+Read are SFX and PFX rules with their conditions, cross products and further classes, FLAG long and num, AF aliases,
+NEEDAFFIX and the SET charset. What only spelling needs (suggestions, compounds, replacements) is passed over.
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
 """Word forms learned from the archive itself: which further base forms a word belongs to.
 
-Dictionaries leave words alone that they do not know, and name one base form
-where several are meant. Two words with a common beginning differ in a pair of
-endings (*dabing*, *dabingu*: nothing and *u*). How often words with such a
-pair belong together is counted over those words of the archive that the
-dictionary knows, by the pair and the last letters before it. A word then also
-belongs to a base form when the pairs with the words of that base form do so
-on average. Nothing of it is in the documents of the index: it widens
-questions only, so that what is learned anew makes nothing else anew.
+Dictionaries leave words alone that they do not know, and name one base form where several are meant. Two words with a
+common beginning differ in a pair of endings (*dabing*, *dabingu*: nothing and *u*). How often words with such a pair
+belong together is counted over those words of the archive that the dictionary knows, by the pair and the last letters
+before it. A word then also belongs to a base form when the pairs with the words of that base form do so on average.
+Nothing of it is in the documents of the index: it widens questions only, so that what is learned anew makes nothing
+else anew.
 
-Kept are two tables, further base forms by word and words by further base
-form, and a mark that says of what they were made.
+Kept are two tables, further base forms by word and words by further base form, and a mark that says of what they were
+made.
 """
 
 from __future__ import annotations

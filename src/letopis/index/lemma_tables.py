@@ -1,10 +1,9 @@
 """Lemma dictionaries on disk: simplemma's tables, memory-mapped, so that a question pays for no language as a whole.
 
-simplemma keeps each language packed and unpacks all of it at the first word:
-up to 1.5 s and 150 MB a language. The first use of a language writes a table
-to the user's cache folder (`form_tables`), which later processes look words up
-in at once. The table is only a cache: where it cannot be written or is
-damaged, the dictionary is taken from simplemma itself.
+simplemma keeps each language packed and unpacks all of it at the first word: up to 1.5 s and 150 MB a language. The
+first use of a language writes a table to the user's cache folder (`form_tables`), which later processes look words up
+in at once. The table is only a cache: where it cannot be written or is damaged, the dictionary is taken from simplemma
+itself.
 """
 
 from __future__ import annotations

@@ -131,11 +131,10 @@ def _split_link_text(line: str) -> tuple[str, str, str]:
 class LinkSnapshot:
     """The web as it was at a time.
 
-    `version`, `kind`, `status`, `redirect` and `state` have one entry an
-    address: the position of its version (-1: none), how it answers, with
-    which status, where it leads (-1: nowhere), and the row of its state (-1).
-    Links go from `pages[i]` to `targets[bounds[i]:bounds[i + 1]]`, in
-    document order; `starts[i]` is the place of the first in the segment.
+    `version`, `kind`, `status`, `redirect` and `state` have one entry an address: the position of its version (-1:
+    none), how it answers, with which status, where it leads (-1: nowhere), and the row of its state (-1). Links go from
+    `pages[i]` to `targets[bounds[i]:bounds[i + 1]]`, in document order; `starts[i]` is the place of the first in the
+    segment.
     """
 
     graph: Graph

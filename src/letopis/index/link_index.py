@@ -1,9 +1,8 @@
 """The index of links: follows the log of versions; derived, can be deleted and is built again.
 
-What a crawl has read of a page and cached is not read again; a cluster may read pages for it.
-Order of writes: texts of links, then the columns that point to them, each on disk
-before the next. A crash leaves at most texts that nobody points to and half a
-frame; both are cut off before the next frame is written.
+What a crawl has read of a page and cached is not read again; a cluster may read pages for it. Order of writes: texts of
+links, then the columns that point to them, each on disk before the next. A crash leaves at most texts that nobody
+points to and half a frame; both are cut off before the next frame is written.
 """
 
 from __future__ import annotations
@@ -240,8 +239,7 @@ class _GraphMark(NamedTuple):
 class LinkIndex:
     """Links of all versions of an archive, kept in `index/links` of its folder.
 
-    Safe to use from several threads and processes: one of them takes in what
-    is new, the others read what it wrote.
+    Safe to use from several threads and processes: one of them takes in what is new, the others read what it wrote.
     """
 
     def __init__(self, archive: Archive) -> None:

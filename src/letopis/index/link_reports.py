@@ -38,11 +38,9 @@ class LinkRow(NamedTuple):
 class BrokenRow(NamedTuple):
     """A link to an address that answers with an error; status 0 when there was no answer at all.
 
-    `since` is the first failed check in a row, `last_good` the last good one
-    before it. `final` is the address that fails, where redirects lead there.
-    `line` and `column` say where the link stands in the source, from 1 on;
-    0 where nobody looked. A link of type `fragment` leads to a page that has
-    no such place.
+    `since` is the first failed check in a row, `last_good` the last good one before it. `final` is the address that
+    fails, where redirects lead there. `line` and `column` say where the link stands in the source, from 1 on; 0 where
+    nobody looked. A link of type `fragment` leads to a page that has no such place.
     """
 
     source: str

@@ -5,11 +5,10 @@
     columns = count u16, column*
     column  = kind u8 (a letter of COLUMN_TYPES), packed size u32, packed bytes
 
-All numbers are little-endian; the checksum is XXH3-64 over size, versions, last
-and payload. `versions` says how many versions of the log a frame covers, `last`
-is the id of the last one; what a crash left half written is cut off. Numbers are
-packed as differences of neighbours, their bytes sorted by significance, and then
-zstd; texts are a column of lengths beside their UTF-8 bytes.
+All numbers are little-endian; the checksum is XXH3-64 over size, versions, last and payload. `versions` says how many
+versions of the log a frame covers, `last` is the id of the last one; what a crash left half written is cut off. Numbers
+are packed as differences of neighbours, their bytes sorted by significance, and then zstd; texts are a column of
+lengths beside their UTF-8 bytes.
 """
 
 from __future__ import annotations
@@ -264,11 +263,10 @@ NOT_JUDGED = 2
 class LinkSegment:
     """Columns of hosts, of addresses, of versions and of links; each refers to the ones before by position.
 
-    `names`: hosts. `urls`, `keys` (64-bit keys), `hosts`: addresses. `ids` to
-    `languages`: versions in the order of recording; `finals` is the address
-    a check ended at after redirects, -1 when it stayed. `targets`, `kinds`:
-    the links of all versions, in document order. `text_frames`, `text_links`:
-    where the texts of the links lie, and of how many links.
+    `names`: hosts. `urls`, `keys` (64-bit keys), `hosts`: addresses. `ids` to `languages`: versions in the order of
+    recording; `finals` is the address a check ended at after redirects, -1 when it stayed. `targets`, `kinds`: the
+    links of all versions, in document order. `text_frames`, `text_links`: where the texts of the links lie, and of how
+    many links.
     """
 
     names: TextColumn

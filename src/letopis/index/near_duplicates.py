@@ -1,10 +1,8 @@
 """The same document under other URLs, as the archive holds them now: equal bytes first, then nearly equal text.
 
-A signature is a short row of numbers; the share of equal numbers estimates
-the likeness (Jaccard) of two pages' shingles. Bands of a signature are kept
-as integers, so that one indexed look-up finds the candidates. Whether two
-documents are duplicates never says whether either changed: that is asked of
-a page's own history.
+A signature is a short row of numbers; the share of equal numbers estimates the likeness (Jaccard) of two pages'
+shingles. Bands of a signature are kept as integers, so that one indexed look-up finds the candidates. Whether two
+documents are duplicates never says whether either changed: that is asked of a page's own history.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """PageRank: PR(p) = (1 - d) + d * sum of PR(q) / out(q) over pages q that link to p.
 
-Worked out here or on a Dask cluster: there links are cut into parts by their
-sources, a part goes to one worker once, and each step sends the shares of its
-sources and brings back what its targets get. A worker that dies takes its parts
+Worked out here or on a Dask cluster: there links are cut into parts by their sources, a part goes to one worker once,
+and each step sends the shares of its sources and brings back what its targets get. A worker that dies takes its parts
 with it: the step is done again with all parts sent to those that are left.
 """
 
@@ -90,9 +89,8 @@ def pagerank(
 class _AndersonMixing:
     """Anderson's acceleration: the mixture of the last steps that would have left the least to do.
 
-    The slow part of PageRank is a few directions in which each step closes
-    only 15 % of what is missing; a mixture of steps closes those at once. A
-    million pages need a third of the steps of plain iteration.
+    The slow part of PageRank is a few directions in which each step closes only 15 % of what is missing; a mixture of
+    steps closes those at once. A million pages need a third of the steps of plain iteration.
     """
 
     def __init__(self) -> None:

@@ -266,9 +266,8 @@ class Snippet(NamedTuple):
 def snippet(text: str, pattern: re.Pattern[str] | None) -> Snippet:
     """The best place of a page: most different words of the question together, and of equal places the first.
 
-    The page's own text comes before its frame (menus, footers), which comes
-    before its head. Without a hit, or with one in the title alone, which
-    stands above it anyway, the first words of the body.
+    The page's own text comes before its frame (menus, footers), which comes before its head. Without a hit, or with one
+    in the title alone, which stands above it anyway, the first words of the body.
     """
     body = _body_start(text)
     if pattern is None:

@@ -58,9 +58,8 @@ class FieldFilter(NamedTuple):
 class WordQuery(NamedTuple):
     """What is looked for, where and when.
 
-    `at` asks for the pages of that moment, now when it is None. `since` and
-    `until` ask for everything that stood at some time of that span.
-    `resources` limits the answer to some pages by their ids.
+    `at` asks for the pages of that moment, now when it is None. `since` and `until` ask for everything that stood at
+    some time of that span. `resources` limits the answer to some pages by their ids.
     """
 
     clauses: tuple[QueryClause, ...] = ()

@@ -1,8 +1,7 @@
 """What orders search results: how well words fit, how fresh a page is, its PageRank, and what people chose before.
 
-Links count once `letopis rank` has ranked all pages. Choices are learned only
-where the owner switched `search.learn` on; then pages that are chosen move
-up, and the crawler comes back to them sooner.
+Links count once `letopis rank` has ranked all pages. Choices are learned only where the owner switched `search.learn`
+on; then pages that are chosen move up, and the crawler comes back to them sooner.
 """
 
 from __future__ import annotations

@@ -25,15 +25,12 @@ EVENT_KINDS = ("appeared", "vanished", "moved", "renamed", "broken", "mended", "
 class SiteEvent(NamedTuple):
     """One event. `to` is the new address of a moved page, `before` the old title of a renamed one.
 
-    A page that kept its address and hangs under another one on the map has
-    moved as well: `parent` is that page, `parent_before` the one it was under.
-    `status` is that of an address that vanished or broke, `links` counts the
-    pages of the site that still link to it. `time` is when that was first
-    seen, of a page that changed several times the last change; nobody knows
-    it of a page that only hangs under another one. Of a page that changed,
-    `removed` and `added` are the first text that went and the first that came
-    between the two dates, and `verdict` is what is said of the two versions,
-    where somebody asks for them: unchanged, noise or changed.
+    A page that kept its address and hangs under another one on the map has moved as well: `parent` is that page,
+    `parent_before` the one it was under. `status` is that of an address that vanished or broke, `links` counts the
+    pages of the site that still link to it. `time` is when that was first seen, of a page that changed several times
+    the last change; nobody knows it of a page that only hangs under another one. Of a page that changed, `removed` and
+    `added` are the first text that went and the first that came between the two dates, and `verdict` is what is said of
+    the two versions, where somebody asks for them: unchanged, noise or changed.
     """
 
     event: str

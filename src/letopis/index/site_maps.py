@@ -61,9 +61,8 @@ def _roles(moment: LinkSnapshot, pages: Int32) -> Bytes:
 def page_tree(moment: LinkSnapshot, root: int, wanted: Mask, depth: int | None = None) -> PageTree:
     """The map from a root over the wanted addresses, at most `depth` levels below it.
 
-    Level by level, so that a million pages take seconds: of all links of a
-    level, in the order of its pages and then of the document, the first one
-    to a page not yet placed makes it a child.
+    Level by level, so that a million pages take seconds: of all links of a level, in the order of its pages and then of
+    the document, the first one to a page not yet placed makes it a child.
     """
     sources, targets = edges_between(moment, wanted)
     bounds = np.searchsorted(sources, np.arange(len(wanted) + 1)).astype(np.int64)
@@ -268,9 +267,8 @@ def map_page(moment: LinkSnapshot, page: int, pictures: int) -> MapPage:
 class OutlineRow(NamedTuple):
     """A page of an outline. `below` counts all pages below it and `weight` is their size, shown or not.
 
-    The weight of a page that has others below it is that of those which the
-    outline leaves out; of one that has none, its own: so all weights together
-    are the size of all pages that nothing is below.
+    The weight of a page that has others below it is that of those which the outline leaves out; of one that has none,
+    its own: so all weights together are the size of all pages that nothing is below.
     """
 
     number: int

@@ -1,9 +1,8 @@
 """Words of the index that are like a given one: the same but for accents, but for a typo, or longer.
 
-The term dictionary is searched by automata (tantivy's regular expressions and
-fuzzy terms), which tell pages, not words; the words are read from the text
-that the index keeps of those pages. Also what tells the words of older versions,
-which are kept by their base forms.
+The term dictionary is searched by automata (tantivy's regular expressions and fuzzy terms), which tell pages, not
+words; the words are read from the text that the index keeps of those pages. Also what tells the words of older
+versions, which are kept by their base forms.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Words near a word, the lifetime of a phrase, and the categories of a site by its key words.
 
-The key words of a page are the base forms that stand on it oftener than on
-the site as a whole (tf-idf). A category is a key word; the word that speaks
-for most of the pages that are still without a category is taken next. A page
-is then in the category whose name weighs most among its key words. The same
-is done once more inside each category. The distance of two words is the number of words
-between them and one more.
+The key words of a page are the base forms that stand on it oftener than on the site as a whole (tf-idf). A category is
+a key word; the word that speaks for most of the pages that are still without a category is taken next. A page is then
+in the category whose name weighs most among its key words. The same is done once more inside each category. The
+distance of two words is the number of words between them and one more.
 """
 
 from __future__ import annotations
@@ -161,9 +159,8 @@ def _add_around(
 class PhraseHistory:
     """The life of a phrase.
 
-    `first` is when a version with it was first captured, `last` when one was
-    last seen. `gone` is when the page that had it last was first seen without
-    it; None while some page still has it.
+    `first` is when a version with it was first captured, `last` when one was last seen. `gone` is when the page that
+    had it last was first seen without it; None while some page still has it.
     """
 
     phrase: str

@@ -45,9 +45,8 @@ STATE_NOW, STATE_OLD, STATE_MARK, STATE_FORMS = "now", "old", "mark", "forms"
 class WordIndexMark(NamedTuple):
     """How far the index has come, and of what: kept in it, so that one commit changes both.
 
-    `versions` and `times` are the mark of the log up to `last`; `bases` names
-    what base forms were taken from. Whatever differs later tells what to do.
-    Of several marks the one with the highest serial holds.
+    `versions` and `times` are the mark of the log up to `last`; `bases` names what base forms were taken from. Whatever
+    differs later tells what to do. Of several marks the one with the highest serial holds.
     """
 
     last: int = 0

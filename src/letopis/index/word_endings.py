@@ -1,8 +1,7 @@
 """Endings by language that the dictionaries of simplemma treat otherwise than readers do.
 
-Two tables of pairs, an ending and what takes its place. Both hold only where
-the word that results is a base form of the dictionary, so a wrong pair makes
-nothing up; the first that fits is taken.
+Two tables of pairs, an ending and what takes its place. Both hold only where the word that results is a base form of
+the dictionary, so a wrong pair makes nothing up; the first that fits is taken.
 """
 
 from __future__ import annotations

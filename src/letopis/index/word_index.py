@@ -1,8 +1,7 @@
 """The index of words: follows the log of versions; derived, can be deleted and is built again.
 
-A document stands for a run of versions with the same words and says until when
-they were valid. When a newer version comes, the document before it is written
-again, in the same commit as the new one and the mark that says how far the
+A document stands for a run of versions with the same words and says until when they were valid. When a newer version
+comes, the document before it is written again, in the same commit as the new one and the mark that says how far the
 index has come. So a crash loses whole batches only, which are taken in again.
 """
 
@@ -76,8 +75,7 @@ def tells_of_damage(error: BaseException) -> bool:
 class WordIndex:
     """Words of all versions of an archive, kept in `index/words` of its folder.
 
-    Safe to use from several threads and processes: one of them takes in what
-    is new, the others read what it wrote.
+    Safe to use from several threads and processes: one of them takes in what is new, the others read what it wrote.
     """
 
     def __init__(self, archive: Archive, spread: PieceRunner | None = None) -> None:

@@ -339,8 +339,7 @@ def has_single_clause(question: WordQuery) -> bool:
 def _word_pattern(first: str, rest: str = "") -> str:
     """A word with more behind it, and nothing of a word around.
 
-    What stands before is looked at last: a pattern that begins with letters
-    is searched for several times faster.
+    What stands before is looked at last: a pattern that begins with letters is searched for several times faster.
     """
     # A character of a script without blanks has other word characters on both sides.
     return first + rest if is_cjk(first) else rf"{first}(?<!\w{first}){rest}(?!\w)"

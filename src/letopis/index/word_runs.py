@@ -1,8 +1,7 @@
 """Runs: versions of a page that follow each other and have the same words share one document of the word index.
 
-Most versions of real pages differ from the one before in nothing that can be
-searched for. Which of its versions stood at a moment inside a run is asked
-of the log when an answer names it.
+Most versions of real pages differ from the one before in nothing that can be searched for. Which of its versions stood
+at a moment inside a run is asked of the log when an answer names it.
 """
 
 from __future__ import annotations

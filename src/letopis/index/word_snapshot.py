@@ -83,9 +83,8 @@ class WordSnapshot:
     def bases_of(self, form: str) -> tuple[str, ...]:
         """Base forms under which a word can be found.
 
-        Those the index knows of; for a word that it has never seen those of
-        words with other accents, and only where there are none either are the
-        dictionaries of the languages of its pages asked.
+        Those the index knows of; for a word that it has never seen those of words with other accents, and only where
+        there are none either are the dictionaries of the languages of its pages asked.
         """
         if form not in self._known:
             self._known[form] = self._known_bases(form) or self.other_bases(form) or self._guesses(form)

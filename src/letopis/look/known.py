@@ -176,8 +176,7 @@ def check_of_look(
 ) -> Check | None:
     """Equal to the row that the history now ends with.
 
-    None where only the record can tell: another process has recorded a
-    version since `known` was read.
+    None where only the record can tell: another process has recorded a version since `known` was read.
     """
     outcome, number = done.outcome, done.number
     is_version, unchanged = outcome in _VERSION_OUTCOMES, outcome is Outcome.UNCHANGED and number is not None

@@ -1,9 +1,8 @@
 """Pages that are new or changed: read, compared with the version before, and what they teach about noise.
 
-Profiles of hosts and habits of pages are read from the record when needed and
-written back in the transaction that records the visit. Checks that
-find nothing new never come here, so the parsers and the rules of comparison
-behind this module are loaded at the first page that needs them.
+Profiles of hosts and habits of pages are read from the record when needed and written back in the transaction that
+records the visit. Checks that find nothing new never come here, so the parsers and the rules of comparison behind this
+module are loaded at the first page that needs them.
 """
 
 from __future__ import annotations

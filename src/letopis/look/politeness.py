@@ -1,18 +1,14 @@
 """How long servers are left alone, and the politeness book by which everything that runs on an archive keeps to it.
 
-The rules are plain functions: how long a host and its address are left alone
-after a fetch. By the book crawls, checks, watches and downloads of jobs, in
-one process or in many, take turns. A turn begins right before a host is asked,
-and while it lasts nobody else asks that host; when it ends, the pause that
-follows is written down. The pause of a turn whose process died counts from
-the moment at which somebody finds that out. Whoever has to wait claims the
-next turn, so that a busy crawl keeps no check out.
+The rules are plain functions: how long a host and its address are left alone after a fetch. By the book crawls, checks,
+watches and downloads of jobs, in one process or in many, take turns. A turn begins right before a host is asked, and
+while it lasts nobody else asks that host; when it ends, the pause that follows is written down. The pause of a turn
+whose process died counts from the moment at which somebody finds that out. Whoever has to wait claims the next turn, so
+that a busy crawl keeps no check out.
 
-From the moment a crawl plans to ask a host it says how far apart requests
-must be; while it is at that host this holds for all others as well. A crawl
-without any delay takes no turns, unless a host asks for pauses. The fetching
-of robots.txt takes none. Times are whole milliseconds, delays in
-the rules are seconds.
+From the moment a crawl plans to ask a host it says how far apart requests must be; while it is at that host this holds
+for all others as well. A crawl without any delay takes no turns, unless a host asks for pauses. The fetching of
+robots.txt takes none. Times are whole milliseconds, delays in the rules are seconds.
 """
 
 from __future__ import annotations
@@ -40,8 +36,7 @@ else:
 class FetchResult(NamedTuple):
     """How a fetch went. `status` is 0 when no answer came.
 
-    Without `asked` the host was not troubled (robots.txt forbids the URL), so
-    it needs no pause.
+    Without `asked` the host was not troubled (robots.txt forbids the URL), so it needs no pause.
     """
 
     finished: int
@@ -109,10 +104,8 @@ def failures_in_a_row(failures: int, returned: FetchResult) -> int:
 def host_pause(politeness: Politeness, crawl_delay: float, failures: int, returned: FetchResult) -> int:
     """Milliseconds after the end of a fetch in which the host is left alone.
 
-    The longest of the set delay, the host's Crawl-delay (up to 5 minutes), a
-    multiple of the fetch's duration, a pause that doubles from 5 s with each
-    failure in a row (up to 1 hour), and what Retry-After asks for (up to a
-    day).
+    The longest of the set delay, the host's Crawl-delay (up to 5 minutes), a multiple of the fetch's duration, a pause
+    that doubles from 5 s with each failure in a row (up to 1 hour), and what Retry-After asks for (up to a day).
     """
     seconds = politeness.delay
     if crawl_delay or politeness.delay_factor:

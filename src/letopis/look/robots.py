@@ -1,8 +1,7 @@
 """robots.txt as RFC 9309 reads it: what may be asked, how often, where the sitemaps are; kept for a day.
 
-A file that is badly written is read as its author most likely meant it:
-missing colons, common misspellings, any line ending. Where that leaves two
-readings, the stricter one for us is taken.
+A file that is badly written is read as its author most likely meant it: missing colons, common misspellings, any line
+ending. Where that leaves two readings, the stricter one for us is taken.
 """
 
 from __future__ import annotations
@@ -209,12 +208,10 @@ class RobotsRules:
 class Robots:
     """A decision about one origin, good until `expires_at`.
 
-    Without rules everything is allowed, unless there is a `failure`: a server
-    whose robots.txt cannot be had is left alone for a while, as RFC 9309
-    (2.3.1.4) wants it. The failure is what stands in the record of its pages:
-    one of the network, where nobody answers; else that nobody was asked. `ip`
-    is the address that answered, which pauses for hosts that share one begin
-    with.
+    Without rules everything is allowed, unless there is a `failure`: a server whose robots.txt cannot be had is left
+    alone for a while, as RFC 9309 (2.3.1.4) wants it. The failure is what stands in the record of its pages: one of the
+    network, where nobody answers; else that nobody was asked. `ip` is the address that answered, which pauses for hosts
+    that share one begin with.
     """
 
     rules: RobotsRules | None
@@ -271,9 +268,8 @@ async def fetch_robots(
 def robots_of_response(response: Response, agent: str, now: datetime) -> Robots:
     """What an answer for robots.txt means.
 
-    A file: its rules, of a huge one those in its beginning. 4xx and
-    redirects that lead nowhere: no rules. 5xx, 429 and a server that cannot
-    be reached: nothing is allowed until it is asked again.
+    A file: its rules, of a huge one those in its beginning. 4xx and redirects that lead nowhere: no rules. 5xx, 429 and
+    a server that cannot be reached: nothing is allowed until it is asked again.
     """
     failure = response.failure.kind if response.failure is not None else None
     if failure in _NOT_REACHED:

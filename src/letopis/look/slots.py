@@ -1,12 +1,10 @@
 """Where the politeness book stands: a small file that all processes of a machine map, rows that machines share, or
 memory.
 
-A slot is what is kept of one host or address. The file is a table of slots by
-the hash of their names, locked for each change; it grows while many pauses
-last at once. Whoever opens it keeps a byte of it locked, so that others see
-whether that process lives. What is in the file stays with the operating
-system when a process is killed. Rows are swapped: a change that another
-machine made meanwhile is read, and decided on anew.
+A slot is what is kept of one host or address. The file is a table of slots by the hash of their names, locked for each
+change; it grows while many pauses last at once. Whoever opens it keeps a byte of it locked, so that others see whether
+that process lives. What is in the file stays with the operating system when a process is killed. Rows are swapped: a
+change that another machine made meanwhile is read, and decided on anew.
 """
 
 from __future__ import annotations
@@ -42,12 +40,10 @@ _FRESH = 10_000
 class Slot:
     """What is kept of one host or address.
 
-    It may be asked from `ready` on, by crawls from `retry` on, which is later
-    after failures in a row. It was last asked at `asked`: a turn began then,
-    or the last one ended. `busy` has a turn, until `busy_until` at the latest,
-    and the pause after it is `least_pause` should it die; `claimant` has the next turn until
-    `claimed`. Until `spaced` the crawl of `crawler` wants `spacing` between
-    two requests. `address` is the key of where a host was last found.
+    It may be asked from `ready` on, by crawls from `retry` on, which is later after failures in a row. It was last
+    asked at `asked`: a turn began then, or the last one ended. `busy` has a turn, until `busy_until` at the latest, and
+    the pause after it is `least_pause` should it die; `claimant` has the next turn until `claimed`. Until `spaced` the
+    crawl of `crawler` wants `spacing` between two requests. `address` is the key of where a host was last found.
     """
 
     __slots__ = (

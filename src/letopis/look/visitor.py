@@ -1,9 +1,8 @@
 """Looks at pages: may it be asked, whose turn is it, what comes back, and what that means.
 
-Everything that asks the web for pages does it here: crawls, checks, watches
-and downloads of jobs differ in the queue they take URLs from and in what they
-do with the looks. `robots_of`, `turn`, `ask` and `judge` are the steps of a
-look, `look` is all of them; `record` makes looks durable.
+Everything that asks the web for pages does it here: crawls, checks, watches and downloads of jobs differ in the queue
+they take URLs from and in what they do with the looks. `robots_of`, `turn`, `ask` and `judge` are the steps of a look,
+`look` is all of them; `record` makes looks durable.
 """
 
 from __future__ import annotations
@@ -98,14 +97,11 @@ class Renderer(Protocol):
 class LookOptions(NamedTuple):
     """How to look: with which limits, at which addresses, how far.
 
-    `head` asks for the header first and downloads only what it says has
-    changed, or what is not known yet. `skim` reads pages that are new no
-    further than their links, but for a sample that teaches what the pages
-    of their host have in common. `browser` looks at pages as a browser shows
-    them, after `steps` on them; there is no header to ask first then.
-    `requisites` looks at what a page refers to as well; both bring whole
-    pages. `reread` wants the links of pages that stayed the same as well.
-    `headers` go with the request.
+    `head` asks for the header first and downloads only what it says has changed, or what is not known yet. `skim` reads
+    pages that are new no further than their links, but for a sample that teaches what the pages of their host have in
+    common. `browser` looks at pages as a browser shows them, after `steps` on them; there is no header to ask first
+    then. `requisites` looks at what a page refers to as well; both bring whole pages. `reread` wants the links of pages
+    that stayed the same as well. `headers` go with the request.
     """
 
     limits: Limits

@@ -67,10 +67,9 @@ class Link(NamedTuple):
 class Page(NamedTuple):
     """Everything Letopis knows of one document after reading it.
 
-    `content_type` is the type found by looking, not the one claimed.
-    `robots` holds the lower-case directives of meta robots and X-Robots-Tag.
-    Blocks and links stand in document order. `frame` holds the indices of
-    blocks in menus, headers, footers and side columns, where a format tells.
+    `content_type` is the type found by looking, not the one claimed. `robots` holds the lower-case directives of meta
+    robots and X-Robots-Tag. Blocks and links stand in document order. `frame` holds the indices of blocks in menus,
+    headers, footers and side columns, where a format tells.
     """
 
     url: str
@@ -128,11 +127,9 @@ class MutedBlock(NamedTuple):
 class Change(NamedTuple):
     """How a new version differs from the one before.
 
-    `same_bytes` implies `same_text`. `meaningful` says whether a person
-    would call it a change (None: not judged, as for the first version);
-    `score` is 0 for nothing and 1 for everything; `reason` says in a few
-    words why. `muted` is what does not count because it changes so often, or
-    because somebody said so.
+    `same_bytes` implies `same_text`. `meaningful` says whether a person would call it a change (None: not judged, as
+    for the first version); `score` is 0 for nothing and 1 for everything; `reason` says in a few words why. `muted` is
+    what does not count because it changes so often, or because somebody said so.
     """
 
     same_bytes: bool

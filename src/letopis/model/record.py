@@ -132,11 +132,10 @@ class WholePage(NamedTuple):
 class Observation(NamedTuple):
     """One finished look, ready for `Archive.record`, the only commit point.
 
-    `page` and `change` are None where nothing could be read or compared.
-    `dated` looks come from elsewhere with a time of their own (imports) and may
-    lie before what is already known. `identity` holds the digests of the body
-    (as the archive makes them) where they are already known. With `whole` the
-    page and its resources are recorded as one capture set.
+    `page` and `change` are None where nothing could be read or compared. `dated` looks come from elsewhere with a time
+    of their own (imports) and may lie before what is already known. `identity` holds the digests of the body (as the
+    archive makes them) where they are already known. With `whole` the page and its resources are recorded as one
+    capture set.
     """
 
     response: Response

@@ -225,8 +225,7 @@ class Checker:
             return True if True in named else None if None in named else False
         if before.version == current:
             return False
-        archive = self._archive
-        return content_of_version(archive, before.version) != content_of_version(archive, current)
+        return content_of_version(self._archive, before.version) != content_of_version(self._archive, current)
 
 
 @asynccontextmanager

@@ -116,9 +116,8 @@ def watched_values(archive: Archive, watch: Watch, limit: int) -> list[WatchedVa
 def filtered_verdict(archive: Archive, pair: _FilteredPair, filters: Sequence[ContentFilter]) -> Change:
     """Whether two versions differ meaningfully behind the filters of a watch.
 
-    Without filters it is the verdict on the pair. Whoever chose a part of the
-    page wants to hear of every change of its text; a page with parts left
-    out is judged like a whole one, and is noise where the whole page is.
+    Without filters it is the verdict on the pair. Whoever chose a part of the page wants to hear of every change of its
+    text; a page with parts left out is judged like a whole one, and is noise where the whole page is.
     """
     (before, old), (after, new) = pair
     if not filters:

@@ -69,13 +69,11 @@ class WatchList:
     ) -> list[WatchEntry]:
         """Watches pages, and every page that sitemaps name; with a name, beside other watches of the page.
 
-        New watches are due at once. A URL that is already watched (under that
-        name) keeps its tag and what the specification does not say, but for
-        fields that are `forgotten`, and is due at once unless it is paused;
-        with `keep` nothing of it changes, unless only a sitemap had named it.
-        With a tag and no URL the specification becomes the tag's defaults, in
-        the same way. `allow` is asked about watches that are there, and
-        `charge` hears how many are new, before anything is written.
+        New watches are due at once. A URL that is already watched (under that name) keeps its tag and what the
+        specification does not say, but for fields that are `forgotten`, and is due at once unless it is paused; with
+        `keep` nothing of it changes, unless only a sitemap had named it. With a tag and no URL the specification
+        becomes the tag's defaults, in the same way. `allow` is asked about watches that are there, and `charge` hears
+        how many are new, before anything is written.
         """
         kinds: dict[str, WatchKind] = {watch_key(parse_user_url(url), _parse_name(name)): "page" for url in urls}
         if name and sitemaps:

@@ -141,8 +141,7 @@ class Context(NamedTuple):
 class LocalContext(NamedTuple):
     """Passed by the command line to operations that start without an open archive, because they copy or repair one.
 
-    `open_archive` opens the one that the settings name; NotFound if there is none. A Context can be used in its
-    place.
+    `open_archive` opens the one that the settings name; NotFound if there is none. A Context can be used in its place.
     """
 
     settings: Settings

@@ -130,14 +130,13 @@ def _import_sentence(done: ImportAnswer) -> str:
 def import_archives(context: Context, asked: ImportCommand) -> Value[ImportAnswer]:
     """Import archives, recorded sessions, saved pages, lists of addresses, and archives of other tools.
 
-    These are WARC, ARC, WACZ, CDXJ and CDX; HAR; MHTML and SingleFile; and
-    what git, urlwatch, changedetection.io, wget, HTTrack or you have kept.
-    Lists are OPML, bookmarks, sitemaps, one address a line, and those of
-    urlwatch, Distill and Visualping: watch or crawl what they name.
+    These are WARC, ARC, WACZ, CDXJ and CDX; HAR; MHTML and SingleFile; and what git, urlwatch, changedetection.io,
+    wget, HTTrack or you have kept. Lists are OPML, bookmarks, sitemaps, one address a line, and those of urlwatch,
+    Distill and Visualping: watch or crawl what they name.
 
-    Times, headers and contents stay as they were. What is already there is
-    not taken twice, so a run that was stopped goes on when it is repeated.
-    A source of which nothing can be taken, or that breaks off, is an error; what could be taken stays.
+    Times, headers and contents stay as they were. What is already there is not taken twice, so a run that was stopped
+    goes on when it is repeated. A source of which nothing can be taken, or that breaks off, is an error; what could be
+    taken stays.
     """
     hints = SourceHints(asked.url, Path(asked.urls) if asked.urls else None, asked.path)
     with _with_standard_input(asked.sources) as sources:

@@ -34,17 +34,16 @@ class Route(NamedTuple):
 class Operation(NamedTuple, Generic[P, A]):
     """One question or command with the names that its doors use.
 
-    `row` is the class of its rows or of its value, None for a document; `about` are the fields that accompany the
-    rows. `listed` names the list of rows in JSON, `element` a row in the result of a job; `columns` are the columns
-    of a table. `sentence` describes to people a row or the effect of a command. `status` is that of a successful
-    route. A `tool` is offered to assistants by the Model Context Protocol. `row_key` names the fields that identify a
-    row: such a question can be saved. `on_cluster` gives the verb an option that names a cluster. `single` names a
-    list among the parameters: over HTTP, a single text in its place returns the row without a list around it.
-    `audited` is the entry of an executed command in the audit log, with `subject`, which is the first parameter by
-    default. A verb with `creates` false leaves a missing archive missing; if that depends on its parameters,
-    `creates` is a function of them. `document_with` names flags with which it returns a document instead of a value.
-    A `local` operation takes a LocalContext of the command line, which needs no archive; other doors offer it only if
-    it takes a Context as well.
+    `row` is the class of its rows or of its value, None for a document; `about` are the fields that accompany the rows.
+    `listed` names the list of rows in JSON, `element` a row in the result of a job; `columns` are the columns of a
+    table. `sentence` describes to people a row or the effect of a command. `status` is that of a successful route. A
+    `tool` is offered to assistants by the Model Context Protocol. `row_key` names the fields that identify a row: such
+    a question can be saved. `on_cluster` gives the verb an option that names a cluster. `single` names a list among the
+    parameters: over HTTP, a single text in its place returns the row without a list around it. `audited` is the entry
+    of an executed command in the audit log, with `subject`, which is the first parameter by default. A verb with
+    `creates` false leaves a missing archive missing; if that depends on its parameters, `creates` is a function of
+    them. `document_with` names flags with which it returns a document instead of a value. A `local` operation takes a
+    LocalContext of the command line, which needs no archive; other doors offer it only if it takes a Context as well.
     """
 
     name: str

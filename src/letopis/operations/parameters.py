@@ -84,20 +84,15 @@ def parameter(
 ) -> Any:
     """A field of a parameter class; required unless it has a default.
 
-    `named` is its name in query strings, bodies and attributes where that is
-    not the field's name. `argument` makes it a word of the command line
-    instead of an option, `flags` spell the option. `at_least` and `at_most`
-    bound a number, the seconds of a duration, or how many a list may hold;
-    `longest` the characters of a text. A door that is not among
-    `doors` never sets it. A time that `ends_day` means the end of a day that
-    is given as a bare date: what was there as of that day, or up to it. A
-    `secret` is no word of the command line: it is read from standard input, or
-    asked for. `attribute` is its name in the job language where that is not
-    its alias; a list is then one attribute, with blanks between its words.
-    `media_type` is that of a body that is this parameter alone. A parameter
-    that is a Path is such a body too, written to a file that lasts as long as
-    the operation. A text of parts with a mark between them is `joined` by it:
-    an option that is given again adds to it.
+    `named` is its name in query strings, bodies and attributes where that is not the field's name. `argument` makes it
+    a word of the command line instead of an option, `flags` spell the option. `at_least` and `at_most` bound a number,
+    the seconds of a duration, or how many a list may hold; `longest` the characters of a text. A door that is not among
+    `doors` never sets it. A time that `ends_day` means the end of a day that is given as a bare date: what was there as
+    of that day, or up to it. A `secret` is no word of the command line: it is read from standard input, or asked for.
+    `attribute` is its name in the job language where that is not its alias; a list is then one attribute, with blanks
+    between its words. `media_type` is that of a body that is this parameter alone. A parameter that is a Path is such a
+    body too, written to a file that lasts as long as the operation. A text of parts with a mark between them is
+    `joined` by it: an option that is given again adds to it.
     """
     return Declared(
         help, named, argument, flags, metavar, at_least, at_most, longest,

@@ -201,21 +201,17 @@ def _sentence(row: WatchDetails) -> str:
 def watch_add(context: Context, asked: AddWatches) -> Rows[AddedWatch]:
     """Watch pages from now on, or set the defaults of a tag.
 
-    A page that is already watched keeps what is not given again: its tag, its
-    times, filters, targets and conditions, its owner, and a pause. What is
-    given replaces what was, and an empty value takes an option back; with
-    'replace' all options begin anew. With 'another' or a name the page gets
-    one more watch. A sitemap counts as one watch; a page that only a sitemap
-    named becomes a watch of its own.
+    A page that is already watched keeps what is not given again: its tag, its times, filters, targets and conditions,
+    its owner, and a pause. What is given replaces what was, and an empty value takes an option back; with 'replace' all
+    options begin anew. With 'another' or a name the page gets one more watch. A sitemap counts as one watch; a page
+    that only a sitemap named becomes a watch of its own.
 
-    A page may have several watches, told apart by their names; they all look
-    at it in one way, with a browser or with the same headers. Whoever makes a
-    watch owns it: only they and the owners of the archive change it.
+    A page may have several watches, told apart by their names; they all look at it in one way, with a browser or with
+    the same headers. Whoever makes a watch owns it: only they and the owners of the archive change it.
 
-    What is not given at all is taken from the tag, then from the settings.
-    With a tag and no address nothing is watched: the tag gets these defaults.
-    Only who gave them first and the owners of the archive change them, and
-    only watches of whoever gave them send the headers or take the steps.
+    What is not given at all is taken from the tag, then from the settings. With a tag and no address nothing is
+    watched: the tag gets these defaults. Only who gave them first and the owners of the archive change them, and only
+    watches of whoever gave them send the headers or take the steps.
     """
     return add_watches(context, asked)
 

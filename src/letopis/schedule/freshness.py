@@ -25,9 +25,8 @@ _MOST_RATIO = 60.0
 def optimal_rates(rates: Floats, budget: float) -> Floats:
     """Visit rates that sum to `budget` and give the highest freshness.
 
-    For a page with change rate d and visits every s, r = d s, the optimum has
-    1 - (1 + r) e^-r = price d, and no visits at all where the right side is
-    one or more.
+    For a page with change rate d and visits every s, r = d s, the optimum has 1 - (1 + r) e^-r = price d, and no visits
+    at all where the right side is one or more.
     """
     rates = np.asarray(rates, dtype=np.float64)
     low, high = np.log(1e-12 / rates.max()), np.log(1.0 / rates.min())
@@ -58,8 +57,7 @@ _EM_ROUNDS = 60
 def estimated_freshness(states: Iterable[VisitState], now: float) -> float | None:
     """The expected share of copies that equal the live pages; None without any.
 
-    Pages that failed at their last visit do not count: that their copies are
-    old is known.
+    Pages that failed at their last visit do not count: that their copies are old is known.
     """
     known = [state for state in states if state.visits and not state.failures]
     if not known:

@@ -184,10 +184,9 @@ class SimulationRow:
     """One policy in one world. Shares are fractions, `age` is seconds.
 
     `change_ratio` is the share of visits that found a change, each counted by what its page is worth.
-    `visits_per_budget` compares visits with those of the uniform policy.
-    `of_oracle` is freshness over that of the oracle in the same world; for
-    `captured` and `proportional-oracle` it compares captured changes with
-    those of proportional-oracle.
+    `visits_per_budget` compares visits with those of the uniform policy. `of_oracle` is freshness over that of the
+    oracle in the same world; for `captured` and `proportional-oracle` it compares captured changes with those of
+    proportional-oracle.
     """
 
     policy: str

@@ -1,40 +1,33 @@
 """How often a page changes, what a visit to it is worth, and after which time it pays.
 
-A page's change rate d is believed to follow a Gamma distribution with a
-shape and a scale (mean shape / scale), so two numbers hold all that its
-visits taught. Seeing no change for a time t multiplies the belief by
-e^(-dt), which a Gamma absorbs exactly. Seeing that it changed multiplies it
-by 1 - e^(-dt); the result is replaced by the Gamma of equal mean and
-variance.
+A page's change rate d is believed to follow a Gamma distribution with a shape and a scale (mean shape / scale), so two
+numbers hold all that its visits taught. Seeing no change for a time t multiplies the belief by e^(-dt), which a Gamma
+absorbs exactly. Seeing that it changed multiplies it by 1 - e^(-dt); the result is replaced by the Gamma of equal mean
+and variance.
 
-Let f(u) be the loss at time u after a visit: the chance that the copy is
-stale (freshness), that chance weighted by the change rate (captured
-changes), or the expected age. Visiting every s seconds at the price p a
-visit costs (f integrated to s + p) / s on average, which is least where
+Let f(u) be the loss at time u after a visit: the chance that the copy is stale (freshness), that chance weighted by the
+change rate (captured changes), or the expected age. Visiting every s seconds at the price p a visit costs (f integrated
+to s + p) / s on average, which is least where
 
     worth(s) = s f(s) - integral of f to s = p.
 
-With a Gamma belief (shape a, scale b) about the change rate, all integrals
-have a closed form, so uncertainty is part of the answer: the less is known
-of a page, the longer a visit keeps gaining worth. In units of the scale
-(x = s / b), with A = a + alpha and L_A(x) = integral of (1 + u)^-A:
+With a Gamma belief (shape a, scale b) about the change rate, all integrals have a closed form, so uncertainty is part
+of the answer: the less is known of a page, the longer a visit keeps gaining worth. In units of the scale (x = s / b),
+with A = a + alpha and L_A(x) = integral of (1 + u)^-A:
 
     worth = b^(1 - alpha) G(A)/G(a) (L_A(x) - x (1 + x)^-A)     weight d^alpha
     worth = b^2 (x^2 / 2 - L_(a-1)(x) + L_a(x))                  age
 
 `alpha` is 0 for freshness and 1 for captured changes.
 
-Pages may change by the clock and not at random: a curve is learned from all pages together.
-Under random (Poisson) changes the chance of a change does not depend on how
-long ago the last one was. Pages that are written every morning are
-different: quiet after a change, nearly certain to change when their period
-is over. The curve holds, for each phase (time since the last change over the
-page's mean gap), how many times likelier a change is than on average. It is
-one for random changes and then plays no part.
+Pages may change by the clock and not at random: a curve is learned from all pages together. Under random (Poisson)
+changes the chance of a change does not depend on how long ago the last one was. Pages that are written every morning
+are different: quiet after a change, nearly certain to change when their period is over. The curve holds, for each phase
+(time since the last change over the page's mean gap), how many times likelier a change is than on average. It is one
+for random changes and then plays no part.
 
-A rhythm bends time: measured in `busy` time, in which quiet phases are
-short and busy phases long, changes are random again, so the same belief and
-the same worth apply.
+A rhythm bends time: measured in `busy` time, in which quiet phases are short and busy phases long, changes are random
+again, so the same belief and the same worth apply.
 """
 
 from __future__ import annotations

@@ -44,14 +44,11 @@ class WriteLease(Protocol):
 class Backend(Protocol):
     """A flat set of named objects.
 
-    Objects are of two sorts: finished ones, which appear whole by
-    `create(...).commit()` and never change, and logs, which one writer
-    extends by `append`. An object store keeps a log as a series of
-    create-only segments named by their offset; whoever reads does not see
-    the difference.
+    Objects are of two sorts: finished ones, which appear whole by `create(...).commit()` and never change, and logs,
+    which one writer extends by `append`. An object store keeps a log as a series of create-only segments named by their
+    offset; whoever reads does not see the difference.
 
-    Failures of the machine are NotReady, a second writer is Busy, and a
-    name that does not exist is FileNotFoundError.
+    Failures of the machine are NotReady, a second writer is Busy, and a name that does not exist is FileNotFoundError.
     """
 
     @property
@@ -435,9 +432,8 @@ class CopiedPack(NamedTuple):
 def copy_packs(source: Backend, target: Backend, sizes: Mapping[str, int] | None = None) -> Iterator[CopiedPack]:
     """Copies what is missing; can be killed at any point and begun again.
 
-    A finished pack appears whole or not at all, a log goes on where it
-    ended. Neither place may be written to meanwhile, unless `sizes` names
-    the packs and how much of each is meant.
+    A finished pack appears whole or not at all, a log goes on where it ended. Neither place may be written to
+    meanwhile, unless `sizes` names the packs and how much of each is meant.
     """
     there = target.list()
     for name, size in sorted((source.list() if sizes is None else sizes).items()):

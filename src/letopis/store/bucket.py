@@ -165,8 +165,7 @@ class Bucket:
     def create(self, name: str, data: bytes) -> None:
         """Stores a new object in one request; Busy when the name is taken by other bytes.
 
-        A request whose answer was lost is sent again and then meets its own
-        object: equal bytes are success.
+        A request whose answer was lost is sent again and then meets its own object: equal bytes are success.
         """
         try:
             with self._told("write to"):

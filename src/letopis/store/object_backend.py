@@ -1,13 +1,11 @@
 """Packs in an object store, which has neither append nor locks.
 
-A finished pack is one object, `00000002.pack`. A log is a series of
-create-only segments named by their offset, `00000001.log/000000000000`; each
-holds whole records and appears whole. What is appended waits in memory until
-`sync` puts it as one segment, so one request makes a batch durable.
+A finished pack is one object, `00000002.pack`. A log is a series of create-only segments named by their offset,
+`00000001.log/000000000000`; each holds whole records and appears whole. What is appended waits in memory until `sync`
+puts it as one segment, so one request makes a batch durable.
 
-Several processes write at once: each extends only logs whose numbers it got
-from the shared counter, so no writer meets another. Who may still refer to
-a log is settled in the catalogue (docs/internals/write-order.md).
+Several processes write at once: each extends only logs whose numbers it got from the shared counter, so no writer meets
+another. Who may still refer to a log is settled in the catalogue (docs/internals/write-order.md).
 """
 
 from __future__ import annotations

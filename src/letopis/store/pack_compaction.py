@@ -55,10 +55,9 @@ def quick_rewrite_count(
 ) -> int:
     """How many of the newest versions a quick compaction writes anew.
 
-    All down to the last loose one (still in a log), then further runs of
-    versions as long as they are not much longer than what was taken: each
-    version is so written anew only a logarithmic number of times. A run that
-    is settled (has its final form) ends it.
+    All down to the last loose one (still in a log), then further runs of versions as long as they are not much longer
+    than what was taken: each version is so written anew only a logarithmic number of times. A run that is settled (has
+    its final form) ends it.
     """
     taken = max((index + 1 for index, entry in enumerate(entries) if loose(entry)), default=0)
     while 0 < taken < len(entries):
@@ -187,9 +186,8 @@ class Compactor:
     def _share(self, chain: VersionChain) -> int:
         """How many of the newest versions are written anew.
 
-        Versions whose packs stay are taken along only while they are no
-        longer than those whose packs go: each is so written a logarithmic
-        number of times, and none before its space is covered.
+        Versions whose packs stay are taken along only while they are no longer than those whose packs go: each is so
+        written a logarithmic number of times, and none before its space is covered.
         """
         entries = chain.entries
         last = max((index + 1 for index, entry in enumerate(entries) if self._sets_free(entry)), default=0)

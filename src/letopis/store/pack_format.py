@@ -335,8 +335,7 @@ class FrameRef(NamedTuple):
 class ChainFacts(NamedTuple):
     """The versions of one document, newest first.
 
-    A content is the number of a slot, counted through all frames, or the
-    digest of a content that lies elsewhere.
+    A content is the number of a slot, counted through all frames, or the digest of a content that lies elsewhere.
     """
 
     key: bytes

@@ -202,11 +202,9 @@ def parse_checkpoint(data: bytes) -> tuple[int, int]:
 def recover_log(packs: Packs, mark: HighWaterMark) -> LogTail | None:
     """Makes the newest log end with a whole record; None when there is no log to go on with.
 
-    Only bytes behind the last whole record are cut, so damage in the middle
-    costs no version that follows it. Where writers share a place, the logs
-    of others are theirs: a new one is begun. So it is when the mark lies
-    beyond the newest log: bytes are missing then, and what came instead of
-    them would be read as them.
+    Only bytes behind the last whole record are cut, so damage in the middle costs no version that follows it. Where
+    writers share a place, the logs of others are theirs: a new one is begun. So it is when the mark lies beyond the
+    newest log: bytes are missing then, and what came instead of them would be read as them.
     """
     packs.backend.sweep()
     if packs.backend.shared:

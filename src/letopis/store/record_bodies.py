@@ -58,9 +58,8 @@ class CompressedContent(NamedTuple):
 class ContentCompressor:
     """Compresses single contents; keeps one zstd context, since making one costs as much as a small page.
 
-    Of the methods named, brotli is left to compaction; lossy ones are refused:
-    what comes in is read back as it was. Any others slow down putting by as
-    much as they take.
+    Of the methods named, brotli is left to compaction; lossy ones are refused: what comes in is read back as it was.
+    Any others slow down putting by as much as they take.
     """
 
     def __init__(self, methods: Sequence[str] = ("zstd",)) -> None:

@@ -165,14 +165,11 @@ class Store:
     ) -> Iterator[CompactionBatch]:
         """Writes chains anew in new packs and yields the moves, batch by batch, each batch durable.
 
-        Commit a batch before asking for the next, and make chains only when
-        they are asked for: their places must be fresh. Old packs stay
-        readable until `release`. `quick` costs about as much as putting the
-        versions once more and takes only what is new; `full` takes long.
-        Contents in the packs of `rewrite` move in any case, so that these
-        can be released. `stop` is asked before each chain. `sites` knows the
-        documents of a site; hand the same to all compactions of a run, with
-        the chains of a site in a row.
+        Commit a batch before asking for the next, and make chains only when they are asked for: their places must be
+        fresh. Old packs stay readable until `release`. `quick` costs about as much as putting the versions once more
+        and takes only what is new; `full` takes long. Contents in the packs of `rewrite` move in any case, so that
+        these can be released. `stop` is asked before each chain. `sites` knows the documents of a site; hand the same
+        to all compactions of a run, with the chains of a site in a row.
         """
         # A closed log can be released when compaction has emptied it.
         self._writer().roll()
@@ -225,9 +222,8 @@ class Store:
     ) -> int:
         """Removes the packs that are not in `live` (the packs that places of the catalogue name); bytes given back.
 
-        `keep` says whether a version (key, time) still exists: its fact is
-        saved when no other pack tells of it. Packs above `newest` stay: where
-        writers share a place, `live` cannot know of them yet.
+        `keep` says whether a version (key, time) still exists: its fact is saved when no other pack tells of it. Packs
+        above `newest` stay: where writers share a place, `live` cannot know of them yet.
         """
         log = self._writer()
         log.flush()
@@ -245,10 +241,9 @@ class Store:
     def scan(self, since: Mapping[int, int] | None = None) -> Iterator[VersionFact]:
         """Every version fact in all packs, or in some from an offset on, to fill a catalogue.
 
-        A version may come more than once; its later facts are those of later
-        compactions. Where a fact has no place, its content is the one of
-        another fact with the same digest. Versions that were dropped come
-        too while their pack exists; the next compaction drops them again.
+        A version may come more than once; its later facts are those of later compactions. Where a fact has no place,
+        its content is the one of another fact with the same digest. Versions that were dropped come too while their
+        pack exists; the next compaction drops them again.
         """
         return self._facts.scan(since)
 

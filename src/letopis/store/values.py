@@ -9,8 +9,7 @@ from letopis.tuples import NamedTuple
 class PackGone(Damaged):
     """The pack is gone: look the content up again, then read its new place.
 
-    It is a kind of damage, since a pack that is still referred to after the
-    second look was lost.
+    It is a kind of damage, since a pack that is still referred to after the second look was lost.
     """
 
 
@@ -25,10 +24,9 @@ class ContentPlace(NamedTuple):
 class VersionItem(NamedTuple):
     """One version of one document, as handed in.
 
-    `key` names the document, `note` holds what is needed to rebuild its
-    facts, `digest` is the identity of the body; all three are opaque here.
-    Without a body the content is already stored under the same digest and
-    only the fact is written.
+    `key` names the document, `note` holds what is needed to rebuild its facts, `digest` is the identity of the body;
+    all three are opaque here. Without a body the content is already stored under the same digest and only the fact is
+    written.
     """
 
     key: bytes
@@ -41,9 +39,8 @@ class VersionItem(NamedTuple):
 class HighWaterMark(NamedTuple):
     """Up to where the owner of a store knows it: packs up to the number `highest`, of the log `log` its first bytes.
 
-    Packs may have been lost, or older copies of them put back: a place that
-    was given out once must never hold something else. Packs may hold more as
-    well: then it is the owner's list that was put back, and not they.
+    Packs may have been lost, or older copies of them put back: a place that was given out once must never hold
+    something else. Packs may hold more as well: then it is the owner's list that was put back, and not they.
     """
 
     highest: int = 0
@@ -100,9 +97,8 @@ class ContentMove(NamedTuple):
 class CompactionBatch(NamedTuple):
     """A durable batch of moves, ready to be committed to the catalogue.
 
-    `chains` counts the documents looked at since the batch before, whether
-    or not there was anything to do for them. `failed` names contents that
-    could not be read and stay where they are.
+    `chains` counts the documents looked at since the batch before, whether or not there was anything to do for them.
+    `failed` names contents that could not be read and stay where they are.
     """
 
     moves: tuple[ContentMove, ...]

@@ -1,9 +1,8 @@
 """One spelling for each address, links joined to their page, and what an address names: host, site, domain, key.
 
-The grammar is the URL standard's (by ada). On top of it come the choices of
-an archive: no fragment, no empty query, parameters in order, one form of
-each escape. A pattern that only normal addresses match answers most calls
-without a parse.
+The grammar is the URL standard's (by ada). On top of it come the choices of an archive: no fragment, no empty query,
+parameters in order, one form of each escape. A pattern that only normal addresses match answers most calls without a
+parse.
 """
 
 from __future__ import annotations
@@ -133,9 +132,8 @@ def join(base: str, ref: str) -> str | None:
 def joiner(base: str) -> Callable[[str], str | None]:
     """`join` for the many links of one page: the same answers, each different reference worked out once.
 
-    References that mean the same on every page of a site, as those of its
-    menus, are remembered for the pages to come; by nothing less than all that
-    such a reference takes over from its base.
+    References that mean the same on every page of a site, as those of its menus, are remembered for the pages to come;
+    by nothing less than all that such a reference takes over from its base.
     """
     known: dict[str, str | None] = {}
     name = _base(base).site

@@ -1,10 +1,8 @@
 """Which parameters matter: tracking marks and session ids that never do, and the rules of a site's addresses.
 
-A redirect rule replaces one address by another and keeps the query string. A
-list of variables says which parameters a script takes: those it does not
-name are dropped, an address that lacks a required one or gives it a value
-that is not listed is ignored. Redirects act first, variables then. The
-`<urltransform>` step of a job writes them.
+A redirect rule replaces one address by another and keeps the query string. A list of variables says which parameters a
+script takes: those it does not name are dropped, an address that lacks a required one or gives it a value that is not
+listed is ignored. Redirects act first, variables then. The `<urltransform>` step of a job writes them.
 """
 
 from __future__ import annotations

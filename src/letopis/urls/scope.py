@@ -27,10 +27,9 @@ class ScopeKind(StrEnum):
 class Scope:
     """A decision about addresses: inside the kind's bounds, included, not excluded.
 
-    `include` and `exclude` are regular expressions searched in the first 2048
-    characters of the address. With no `include` everything counts as included; an
-    address on which a pattern takes too long counts as excluded.
-    Raises UsageError for a pattern that is no regular expression, BadUrl for a bad seed.
+    `include` and `exclude` are regular expressions searched in the first 2048 characters of the address. With no
+    `include` everything counts as included; an address on which a pattern takes too long counts as excluded. Raises
+    UsageError for a pattern that is no regular expression, BadUrl for a bad seed.
     """
 
     kind: ScopeKind = ScopeKind.HOST

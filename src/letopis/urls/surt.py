@@ -1,8 +1,7 @@
 """Sort-friendly keys of addresses, as CDX indexes use them.
 
-The keys equal those of the `surt` library, which other archives use (tests
-compare the two where that library is installed). It is no dependency of
-Letopis: its licence is the AGPL, and it looks up odd hosts in the DNS.
+The keys equal those of the `surt` library, which other archives use (tests compare the two where that library is
+installed). It is no dependency of Letopis: its licence is the AGPL, and it looks up odd hosts in the DNS.
 """
 
 from __future__ import annotations

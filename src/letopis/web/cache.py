@@ -41,9 +41,8 @@ _QUEUE = 16
 class CachedValue(NamedTuple):
     """A value, the state of the archive that it tells, when it was made, and for how long at least it holds.
 
-    `costly` says that nobody should wait for the next one, `lasting` that nobody
-    ever should: what surely took long once may do so again, even if the last
-    time was short because nothing was new.
+    `costly` says that nobody should wait for the next one, `lasting` that nobody ever should: what surely took long
+    once may do so again, even if the last time was short because nothing was new.
     """
 
     value: Any
@@ -95,8 +94,7 @@ class PageCache:
     def get(self, key: Hashable, seconds: float, make: Callable[[], T], state: Hashable = None) -> T:
         """The value of a key, not older than `seconds` unless it is costly.
 
-        A value with a `state` holds as long as that is the same, and `seconds`
-        once it is another.
+        A value with a `state` holds as long as that is the same, and `seconds` once it is another.
         """
         kept = self._known(key)
         if kept is None or not kept.costly:

@@ -391,9 +391,8 @@ class PageAddress:
 def page_address(archive: Archive, scope: Any, prefix: str, names: tuple[str, ...]) -> PageAddress:
     """What `<prefix><url>?<query>` means.
 
-    Parameters with one of our `names` are ours, all others belong to the
-    address. Addresses are taken as they stand; one that is not known then is
-    read as escaped, which is how our own links write a query.
+    Parameters with one of our `names` are ours, all others belong to the address. Addresses are taken as they stand;
+    one that is not known then is read as escaped, which is how our own links write a query.
     """
     path, _, query = path_after(scope, prefix).partition("?")
     own, rest = _parted(query, names)

@@ -1,8 +1,7 @@
 """Compression methods that replace words by free byte values before gzip or bzip2: words of HTML, or of one document.
 
-Archives whose `store.methods` names them need this package to be read. The
-dictionary, the byte layout and the numbers of the methods are part of the
-stored format and never change.
+Archives whose `store.methods` names them need this package to be read. The dictionary, the byte layout and the numbers
+of the methods are part of the stored format and never change.
 """
 
 from __future__ import annotations
@@ -108,9 +107,8 @@ class WordTransform(Protocol):
 class StaticWords:
     """One static dictionary over the lower `alphabet` byte values.
 
-    The changed document is a bit map of the byte values that occur outside
-    words, a bit map of the words that occur, and the text in which each such
-    word, in the order of the dictionary, stands as the next free byte value.
+    The changed document is a bit map of the byte values that occur outside words, a bit map of the words that occur,
+    and the text in which each such word, in the order of the dictionary, stands as the next free byte value.
     """
 
     words: tuple[bytes, ...]

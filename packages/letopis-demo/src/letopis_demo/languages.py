@@ -17,9 +17,8 @@ CASES = "12467"
 class DemoLanguage:
     """One language: nouns as (gender, five forms), adjective stems with endings, and sentence patterns.
 
-    In a pattern `{1}` to `{7}` is an adjective with a noun in that case, `{v}`
-    a verb that wants the accusative, `{d}` an adverb, `{p}` a person and
-    `{y}` a year.
+    In a pattern `{1}` to `{7}` is an adjective with a noun in that case, `{v}` a verb that wants the accusative, `{d}`
+    an adverb, `{p}` a person and `{y}` a year.
     """
 
     code: str

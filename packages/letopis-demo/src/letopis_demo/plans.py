@@ -35,10 +35,9 @@ TICK: dict[str, int] = {"clock": 1000, "counter": 60_000, "ad": 600_000}
 class WorldShape:
     """The numbers that fix a world; times in milliseconds since 1970.
 
-    `span` is the stretch after `start` in which pages appear, vanish, move and
-    are renamed. `pace` divides every period of change: 2 is a world twice as
-    fast. `article_every` is the time between two new articles of a news site,
-    `noisy` the share of pages with noise, `bulk` multiplies the text of a page.
+    `span` is the stretch after `start` in which pages appear, vanish, move and are renamed. `pace` divides every period
+    of change: 2 is a world twice as fast. `article_every` is the time between two new articles of a news site, `noisy`
+    the share of pages with noise, `bulk` multiplies the text of a page.
     """
 
     seed: int

@@ -259,11 +259,9 @@ def _sockets(hosts: int, port: int, layout: Layout) -> list[socket.socket]:
 class DemoServer:
     """Serves a world until it is stopped.
 
-    Layouts: `addresses` gives each host a loopback address of its own on one
-    port, `ports` a port of its own on 127.0.0.1, and `names` keeps the
-    world's names and tells hosts apart by the Host field, or by the whole
-    address that a client of a proxy sends. Afterwards `world` is the world
-    under its real addresses. Belongs to one event loop.
+    Layouts: `addresses` gives each host a loopback address of its own on one port, `ports` a port of its own on
+    127.0.0.1, and `names` keeps the world's names and tells hosts apart by the Host field, or by the whole address that
+    a client of a proxy sends. Afterwards `world` is the world under its real addresses. Belongs to one event loop.
     """
 
     def __init__(

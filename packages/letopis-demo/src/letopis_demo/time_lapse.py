@@ -22,9 +22,8 @@ _SHORT_PAUSE = 0.5
 class TimeLapse(asyncio.SelectorEventLoop):
     """Waits for nothing: a pause is over as soon as nothing else can be done.
 
-    `step` makes its clock coarse: pauses of a second and more take at least
-    so many seconds. Whoever looks about every second, as crawlers do, then
-    does so less often, which is where the time of a long simulation would go.
+    `step` makes its clock coarse: pauses of a second and more take at least so many seconds. Whoever looks about every
+    second, as crawlers do, then does so less often, which is where the time of a long simulation would go.
     """
 
     def __init__(self, start: datetime, step: float = 0.0) -> None:

@@ -60,8 +60,7 @@ def iso_time(seconds: float) -> str:
 def date_in_path(path: str) -> tuple[str, str] | None:
     """The moment that a path names, and the path without it; None when there is none.
 
-    The file's own name counts first, then the folders above it, from the
-    innermost out. Times without a zone are UTC.
+    The file's own name counts first, then the folders above it, from the innermost out. Times without a zone are UTC.
     """
     folder, _, name = path.rpartition("/")
     parts = [*folder.split("/"), name] if folder else [name]

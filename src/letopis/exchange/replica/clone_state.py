@@ -27,9 +27,8 @@ _GO_BACK = Remedy(
 class CloneSelection:
     """Empty values select everything.
 
-    `site` says which addresses the clone knows at all. Times (milliseconds)
-    and `lazy` say which contents are fetched beforehand: histories are whole
-    in any case, and what is not there is fetched when it is read.
+    `site` says which addresses the clone knows at all. Times (milliseconds) and `lazy` say which contents are fetched
+    beforehand: histories are whole in any case, and what is not there is fetched when it is read.
     """
 
     site: str = ""

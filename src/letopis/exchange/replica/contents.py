@@ -37,9 +37,8 @@ FetchRange = Callable[[SegmentRecord, int, int], bytes]
 class OriginPacks:
     """The origin's packs as a store reads them: what was fetched beforehand, the rest on demand.
 
-    Where records begin is known from the index (`places`), so that a read
-    which asks for more than one record, to be safe, costs one record only:
-    what lies behind it is filled with zeros, which its check would not pass.
+    Where records begin is known from the index (`places`), so that a read which asks for more than one record, to be
+    safe, costs one record only: what lies behind it is filled with zeros, which its check would not pass.
     """
 
     def __init__(self, files: PackFiles, fetch: FetchRange, places: Mapping[int, Sequence[int]]) -> None:

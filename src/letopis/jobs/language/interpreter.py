@@ -39,9 +39,8 @@ STEPS: dict[str, Step] = {
 def run_query(query: JobQuery, context: JobContext) -> bytes:
     """Works a query off and answers the XML of its result: one element a step, in order, without a root.
 
-    Raises Cancelled when `context.progress` says so, and the error of the step
-    that failed, with the name of the step in its sentence. Blocks; not to be
-    called from an event loop.
+    Raises Cancelled when `context.progress` says so, and the error of the step that failed, with the name of the step
+    in its sentence. Blocks; not to be called from an event loop.
     """
     package = package_named(query.package, context.settings)
     if package.perform is not None:

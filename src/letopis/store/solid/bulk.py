@@ -1,8 +1,7 @@
 """Long chains of large differences, with arrays of token numbers instead of lists of tokens.
 
-It makes the same of a chain as `apply_script` does script by script, in
-half the time where there is much to do; loading numpy costs more than it
-saves where there is little.
+It makes the same of a chain as `apply_script` does script by script, in half the time where there is much to do;
+loading numpy costs more than it saves where there is little.
 """
 
 from __future__ import annotations

@@ -58,9 +58,8 @@ def needs_known(data: bytes) -> bool:
 def decode(data: bytes, slot: int, newest: bytes | None = None, known: bytes = b"") -> DecodedContent:
     """The version at `slot` of a frame; slot 0 of a first frame costs its own bytes only.
 
-    `newest` is the body of the newest version, needed where `needs_newest`
-    says so, and `known` the site's known text where `needs_known` does.
-    Raises Damaged for a slot outside the frame.
+    `newest` is the body of the newest version, needed where `needs_newest` says so, and `known` the site's known text
+    where `needs_known` does. Raises Damaged for a slot outside the frame.
     """
     head = parse_head(data)
     known = _fitting(head, known)

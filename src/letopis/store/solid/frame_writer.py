@@ -162,10 +162,9 @@ def encode_solid(
 ) -> list[SolidFrame]:
     """All versions of a document, newest first, as the frames to store in this order.
 
-    Reading any version makes at most the greater of `bound` and eight times
-    its size of coder output, unless the newest version alone is larger. With
-    a `known` text, which readers must have too, what it shares costs little;
-    that they may first have to decode it is counted in.
+    Reading any version makes at most the greater of `bound` and eight times its size of coder output, unless the newest
+    version alone is larger. With a `known` text, which readers must have too, what it shares costs little; that they
+    may first have to decode it is counted in.
     """
     if _too_large(bodies):
         # Each frame is then a document of its own and needs no other.
