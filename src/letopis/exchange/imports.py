@@ -124,7 +124,7 @@ def import_sources(
     for source in map(str, sources):
         before, breaks = report.taken, report.breaks
         found = kind or source_kind(source)
-        if found not in FILE_KINDS and known_reader(found).lists_only(Path(source)):
+        if is_list(source, found):
             report.lists.append(source)
             continue
         _import(archive, source, found, base, hints or SourceHints(), report, progress)
@@ -184,6 +184,12 @@ def _import_from_tool(
             return False
 
     import_captures(archive, reader.captures(source, hints, report, known), source.name, report, progress)
+
+
+def is_list(source: str, kind: str | None) -> bool:
+    """Whether a source only names pages, and has no captures."""
+    found = kind or source_kind(source)
+    return found not in FILE_KINDS and known_reader(found).lists_only(Path(source))
 
 
 def watches_of_source(source: str, kind: str | None, hints: SourceHints) -> Iterator[ImportedWatch]:

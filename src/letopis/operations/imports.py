@@ -17,7 +17,7 @@ from letopis.archive import OWN
 from letopis.archive.job_control import incoming_file, sent_file
 from letopis.archive.jobs import JobQueue
 from letopis.errors import Damaged, LetopisError, NotFound, UsageError
-from letopis.exchange.imports import import_sources, source_kind, watches_of_source
+from letopis.exchange.imports import import_sources, is_list, source_kind, watches_of_source
 from letopis.exchange.sources import CDXJ, ImportedWatch, ImportReport, SourceHints
 from letopis.lazy import lazy
 from letopis.model.printing import counted
@@ -44,6 +44,8 @@ STANDARD_INPUT = "-"
 _KIND = "Its kind, if it is not detected: warc, wacz, cdxj, har, mhtml, urls, or a tool (dated, git, wget...)."
 _WATCHES = "Watch from now on what a list names, or another tool watched."
 _TAG = "Tag of these watches, where the list gives them none."
+_IF_LIST_WATCHES = "If the file is a list: watch the pages that it names from now on."
+_IF_LIST_SEEDS = "If the file is a list: queue its addresses for the crawl of the daemon, this far from each."
 _SEEDS = "Queue the addresses of a list for the crawl of the daemon, this far from each."
 _ODD = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
@@ -301,8 +303,8 @@ class SendFile(Parameters):
     file: Path = parameter("Its bytes.")
     name: str = parameter("Its name, where that tells what it is.", default="", longest=200)
     kind: str | None = parameter(_KIND, default=None, longest=64)
-    watches: bool = parameter(_WATCHES, default=False)
-    seeds: CrawlScope | None = parameter(_SEEDS, default=None)
+    watches: bool = parameter(_IF_LIST_WATCHES, default=False)
+    seeds: CrawlScope | None = parameter(_IF_LIST_SEEDS, default=None)
 
 
 @operation(
@@ -333,8 +335,8 @@ class ImportSentFile(Parameters):
 
     file: str = parameter("Name of the file.", longest=100)
     kind: str | None = parameter(_KIND, default=None, longest=64)
-    watches: bool = parameter(_WATCHES, default=False)
-    seeds: CrawlScope | None = parameter(_SEEDS, default=None)
+    watches: bool = parameter(_IF_LIST_WATCHES, default=False)
+    seeds: CrawlScope | None = parameter(_IF_LIST_SEEDS, default=None)
 
     def __post_init__(self) -> None:
         if not _FILE_NAME.fullmatch(self.file):
@@ -348,7 +350,8 @@ def import_sent_file(context: Context, asked: ImportSentFile) -> Value[ImportAns
     if file is None or not file.is_file():
         raise NotFound(f"no file '{asked.file}' was sent with this job; send it to /runs/import")
     try:
-        wish = UploadCommand(file=file, name=asked.file, kind=asked.kind, watches=asked.watches, seeds=asked.seeds)
+        watches, seeds = (asked.watches, asked.seeds) if is_list(str(file), asked.kind) else (False, None)
+        wish = UploadCommand(file=file, name=asked.file, kind=asked.kind, watches=watches, seeds=seeds)
         answer = import_upload(context, wish)
     except Cancelled:
         raise

@@ -319,7 +319,9 @@ class NearWordsQuery(Parameters):
     languages: tuple[str, ...] = _languages_parameter()
     at: datetime | None = parameter(_AT, default=None, ends_day=True)
     limit: int = parameter("Maximum number of words.", default=50, at_least=1, at_most=MAX_NEAR)
-    pages: int | None = parameter("Read so many pages that fit best; default: all.", default=None, at_least=1)
+    pages: int | None = parameter(
+        "Number of best matching pages to read; default: all.", default=None, at_least=1, at_most=10_000_000
+    )
 
     def __post_init__(self) -> None:
         """A place that cannot be read is refused at once."""
