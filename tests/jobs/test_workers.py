@@ -130,7 +130,7 @@ def test_an_orderly_stop_puts_the_job_back(open_archive: Open) -> None:
     work(archive, lambda: bool(lines(archive)))
     job = queue.show(1, COMMAND_LINE)
     assert (job.state, job.message) == ("queued", "")
-    assert "it waits again" in queue.log(1, COMMAND_LINE)
+    assert "it is queued again" in queue.log(1, COMMAND_LINE)
 
 
 def check_the_books(queue: JobQueue, archive: Archive, names: set[str]) -> Counter[str]:

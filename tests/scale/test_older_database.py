@@ -123,7 +123,7 @@ def test_versions_that_the_database_does_not_know_are_listed_and_merged(
     with monkeypatch.context() as patch:
         patch.setattr("letopis.archive.shared_gate.SharedGate.catch_up", lambda gate, store, most=0: None)
         with Archive.open(restored) as archive:
-            assert len([problem for problem in archive.verify() if "does not know it" in str(problem)]) == 2
+            assert len([problem for problem in archive.verify() if "not in the catalogue" in str(problem)]) == 2
     report = Archive.repair(restored)
     assert (report.rebuilt, report.lost) == (False, ())
     with Archive.open(restored) as archive:

@@ -36,10 +36,10 @@ def page(**texts: str) -> bytes:
     return "".join(f"<a href=/{target}>{text}</a>" for target, text in texts.items()).encode()
 
 
-def told(graph: Graph, at: datetime, **options: int) -> dict[str, set[str]]:
+def told(graph: Graph, at: datetime) -> dict[str, set[str]]:
     """Texts about each address at a time."""
     found: defaultdict[str, set[str]] = defaultdict(set)
-    for name in anchor_texts(graph, **options):
+    for name in anchor_texts(graph):
         if any(since <= to_millis(at) < until for since, until in name.spans):
             found[graph.addresses[name.target]].add(name.text)
     return dict(found)
@@ -56,8 +56,11 @@ def seen_by_reader(archived: Archived, at: datetime) -> dict[str, set[str]]:
 
 @pytest.mark.parametrize("at", DATES)
 @pytest.mark.parametrize("at_once", [1 << 20, 500])
-def test_texts_about_pages_are_those_that_a_reader_sees(archived: Archived, at: datetime, at_once: int) -> None:
-    assert told(archived.graph, at, at_once=at_once) == seen_by_reader(archived, at)
+def test_texts_about_pages_are_those_that_a_reader_sees(
+    archived: Archived, at: datetime, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("letopis.index.anchors._LINKS_AT_ONCE", at_once)
+    assert told(archived.graph, at) == seen_by_reader(archived, at)
 
 
 @pytest.mark.parametrize("at", DATES)
