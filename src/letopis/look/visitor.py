@@ -101,13 +101,15 @@ class LookOptions(NamedTuple):
     pages that are new no further than their links, but for a sample that teaches what the pages of their host have in
     common. `browser` looks at pages as a browser shows them, after `steps` on them; there is no header to ask first
     then. `requisites` looks at what a page refers to as well; both bring whole pages. `reread` wants the links of pages
-    that stayed the same as well. `headers` go with the request.
+    that stayed the same as well. `large` takes documents over the size limit too. `force` asks without conditions, so
+    that no 304 and no digest in a header stands for the document. `headers` go with the request.
     """
 
     limits: Limits
     private_ok: bool = True
     follow: bool = True
     head: bool = False
+    large: bool = False
     force: bool = False
     skim: bool = False
     browser: bool = False
@@ -470,8 +472,8 @@ def _redirect_page(response: Response) -> Page:
 
 
 def _request(url: str, known: KnownVersion | None, options: LookOptions, method: str = "GET") -> Request:
-    limits = options.limits._replace(max_bytes=2**40) if options.force else options.limits
-    if known is None:
+    limits = options.limits._replace(max_bytes=2**40) if options.large else options.limits
+    if known is None or options.force:
         return Request(url, method, options.headers, "", "", (), limits, options.private_ok, options.follow)
     etag, last_modified, _, digests = validators_of(known.headers)
     return Request(
