@@ -109,6 +109,23 @@ def test_what_a_server_asks_for_holds_for_crawls_and_for_checks_up_to_five_minut
     assert crawl.begin(HOST, IP, 0.0, NOW + 301_000) == 3_299_000
 
 
+@pytest.mark.parametrize(
+    ("result", "why"),
+    [
+        ({"status": 429, "retry_after": 60.0}, "its server asked for a pause"),
+        ({"status": 503, "retry_after": 60.0}, "its server asked for a pause"),
+        ({"crawl_delay": 100.0}, "a pause between requests is asked for"),
+        ({}, "the pause between requests lasts"),
+    ],
+)
+def test_whoever_waits_for_a_host_learns_why(opened: Open, result: dict[str, object], why: str) -> None:
+    first, check = opened(CHECK, False), opened(CHECK, False)
+    assert first.begin(HOST, IP, 0.0, NOW) == 0
+    assert check.reason(HOST, NOW + 10) == "others ask it as well"
+    first.end(HOST, ended(NOW + 20, **result))
+    assert check.reason(HOST, NOW + 30) == why
+
+
 def test_a_host_that_is_down_is_left_to_checks(opened: Open) -> None:
     crawl, check = opened(CRAWL, True), opened(CHECK, False)
     for failures, pause in ((1, 5000), (2, 10_000)):

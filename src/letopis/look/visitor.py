@@ -124,7 +124,7 @@ class Patience(NamedTuple):
 
     seconds: float = math.inf
     stopped: Callable[[], bool] | None = None
-    waiting: Callable[[str, float], None] | None = None
+    waiting: Callable[[str, float, str], None] | None = None
 
 
 PATIENT = Patience()
@@ -140,8 +140,9 @@ class VisitAnswer(NamedTuple):
 class NoTurn(Exception):
     """A host is not asked: its turn comes too late, at `until`, or nobody wants the look any more."""
 
-    def __init__(self, host: str, until: int) -> None:
-        super().__init__(f"{host} is left alone until {rfc3339(from_millis(until))}; try again then")
+    def __init__(self, host: str, until: int, why: str = "") -> None:
+        because = f": {why}" if why else ""
+        super().__init__(f"{host} is left alone until {rfc3339(from_millis(until))}{because}; try again then")
         self.until = until
 
 
@@ -232,9 +233,9 @@ class Visitor:
         while wait:
             waited, left = clock() - began, wait / 1000
             if waited + left > patience.seconds or (patience.stopped is not None and patience.stopped()):
-                raise NoTurn(host, self._now() + wait)
+                raise NoTurn(host, self._now() + wait, self._book.reason(host, self._now()))
             if tell is not None and waited + left > _WORTH_TELLING:
-                tell(host, left)
+                tell(host, left, self._book.reason(host, self._now()))
                 tell = None
             await asyncio.sleep(left if patience.stopped is None else min(left, _STOP_POLL))
             if patience.stopped is not None and patience.stopped():

@@ -17,7 +17,7 @@ from letopis.fetch.client import Client, DeferredTransport, limits_of
 from letopis.fetch.page_steps import PageStep
 from letopis.lazy import lazy
 from letopis.look.known import KnownVersion, check_of_look, known_versions
-from letopis.look.politeness import Politeness, PolitenessBook, open_book
+from letopis.look.politeness import Politeness, PolitenessBook, open_book, tell_once
 from letopis.look.visitor import LookOptions, NoTurn, Patience, Visitor, WebClient, turn_to_record, user_agent
 from letopis.model import Check, Headers, Observation, Outcome, to_millis
 from letopis.tuples import NamedTuple
@@ -181,9 +181,7 @@ class Checker:
             hosts.setdefault(host_of(url), []).append(url)
         waiting, clock = iter(hosts.items()), asyncio.get_running_loop().time
 
-        def tell(host: str, seconds: float) -> None:
-            options.waiting(f"others ask {host} as well; waiting for our turn, {options.patience:g} s at most")
-
+        tell = tell_once(options.waiting, options.patience, self._archive.clock)
         whole = Patience(options.patience, options.stopped, tell)
 
         async def work() -> None:
