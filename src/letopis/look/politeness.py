@@ -361,7 +361,10 @@ class PolitenessBook:
 def tell_once(
     say: Callable[[str], None], patience: float, clock: Callable[[], datetime]
 ) -> Callable[[str, float, str], None]:
-    """Says of a host, the seconds and the reason what is waited for, and until when where that is some time."""
+    """Says of a host, the seconds and the reason what is waited for, and until when where that is some time.
+
+    Whoever waits without a limit, as a loop does, hears of long waits alone.
+    """
     said = set[str]()
     limit = f", {patience:g} s at most" if patience < math.inf else ""
 
@@ -369,7 +372,7 @@ def tell_once(
         until = rfc3339(clock() + timedelta(seconds=seconds))
         pause = f" is left alone until {until}" if seconds > _LONG_WAIT else ""
         sentence = f"{host}{pause}: {why}; waiting for our turn{limit}"
-        if sentence not in said:
+        if sentence not in said and (pause or limit):
             said.add(sentence)
             say(sentence)
 
