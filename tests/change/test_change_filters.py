@@ -44,6 +44,20 @@ def test_xpath_reads_no_file() -> None:
         filter_source(HTML, "text/html", one("xpath", "document('/etc/passwd')"))
 
 
+@pytest.mark.parametrize(("kind", "expression"), [("css", "p"), ("xpath", "//p"), ("price", ".p"), ("stock", ".p")])
+@pytest.mark.parametrize("content_type", ["application/json", "application/ld+json", "application/pdf", "image/png"])
+def test_filters_of_markup_refuse_a_document_that_has_none(kind: str, expression: str, content_type: str) -> None:
+    with pytest.raises(UsageError, match="needs an HTML or XML document"):
+        filter_source('{"p": 1}', content_type, one(kind, expression))
+    for markup in ("text/html", "application/xhtml+xml", "application/rss+xml", "application/xml", ""):
+        filter_source(HTML, markup, one(kind, expression))
+
+
+def test_what_jsonpath_chose_may_hold_markup() -> None:
+    filters = [*one("jsonpath", "$.html"), *one("css", "b")]
+    assert filter_source('{"html": "a <b>c</b>"}', "application/json", filters) == "<b>c</b>"
+
+
 def test_jsonpath_gives_one_value_a_line() -> None:
     source = json.dumps({"items": [{"name": "a", "n": 1}, {"name": "b", "n": 2}]})
     assert filter_source(source, "application/json", one("jsonpath", "$.items[*].name")) == '"a"\n"b"'

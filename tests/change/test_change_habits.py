@@ -75,6 +75,52 @@ def test_news_where_known_items_take_turns_is_news() -> None:
     assert judged([*pages, front("Dam breaks above the town")])[-1].meaningful
 
 
+def rotating(items: list[str], shown: int, visits: int) -> list[Page]:
+    """A list that shows some of its items and moves on by one at every visit."""
+    return [listed(*((items[(at + n) % len(items)]) for n in range(shown))) for at in range(visits)]
+
+
+def listed(*items: str) -> Page:
+    page = front("Today", kind=BlockKind.H2)
+    return page._replace(blocks=(*page.blocks[:2], *(Block(BlockKind.ITEM, text) for text in items), *page.blocks[2:]))
+
+
+@pytest.mark.parametrize("shown", [1, 4, 10])
+def test_a_list_that_moves_on_by_one_known_item_says_nothing_once_all_were_seen(shown: int) -> None:
+    pages = rotating(HEADLINES, shown, 3 * len(HEADLINES))
+    changes = judged(pages)
+    assert [change.meaningful for change in changes[14:]] == [False] * len(changes[14:])
+    assert {one.why for one in changes[-1].muted} <= {"known item", "comes and goes"}
+    assert all(change.meaningful for change in changes[: len(HEADLINES) - shown]), "until then each item is new"
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        ("Dam breaks above the town", *HEADLINES[:3]),
+        (*HEADLINES[:3], "Dam breaks above the town"),
+        HEADLINES[:3],
+        (*HEADLINES[:4], HEADLINES[7]),
+    ],
+)
+def test_what_a_list_of_known_items_never_said_and_another_length_of_it_are_news(last: tuple[str, ...]) -> None:
+    assert judged([*rotating(HEADLINES, 4, 33), listed(*last)])[-1].meaningful
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("Bread costs 19.90 EUR", "Bread costs 17.50 EUR"), ("Pool is open", "Pool is closed")]
+)
+def test_a_price_or_a_state_in_a_list_of_known_items_is_news(before: str, after: str) -> None:
+    items = [*HEADLINES[:9], before, after]
+    pages = rotating(items, 4, 33)
+    assert judged([*pages, listed(before, *HEADLINES[:3]), listed(after, *HEADLINES[:3])])[-1].meaningful
+
+
+def test_items_that_come_back_to_a_list_that_seldom_changes_are_news() -> None:
+    pages = [page for page in rotating(HEADLINES[:6], 4, 18) for _ in range(5)]
+    assert [change.meaningful for change in judged(pages)[4::5]] == [True] * 17
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

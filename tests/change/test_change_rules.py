@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from itertools import pairwise
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from letopis.change.fingerprints import fingerprint
 from letopis.change.profiles import PageHabits
 from letopis.change.verdict import compare
+from letopis.extract import read_page
 from letopis.model import Block, BlockKind, Page
 
 BODY = [f"Paragraph number {n} tells at some length about the town and its people." for n in "abcdef"]
@@ -160,3 +162,26 @@ def test_contents_that_name_headings_of_both_states_say_nothing_new() -> None:
     contents = [(ITEM, text) for _, text in headings]
     assert not changed(made(*contents, *headings, *BODY), made(*headings, *BODY))
     assert changed(made(*contents, (ITEM, "4. Chapter of the flood"), *headings, *BODY), made(*headings, *BODY))
+
+
+def text_file(*lines: str) -> Page:
+    return read_page("\n".join(lines).encode(), "http://a.test/log.txt", (("Content-Type", "text/plain"),))
+
+
+def test_a_new_line_of_a_log_is_that_line_and_not_the_whole_file() -> None:
+    log = [f"2026-01-{n % 28 + 1:02} 10:00:00 app[{n}]: request {7919 * n} answered" for n in range(300)]
+    change = compare(text_file(*log, "2026-02-01 10:00:00 app[9]: disk is full"), [text_file(*log)])
+    assert (change.meaningful, change.reason) == (True, "text: 1 added")
+    assert [block.text for block in change.blocks] == ["2026-02-01 10:00:00 app[9]: disk is full"]
+    assert change.score < 0.2
+
+
+def test_one_more_of_a_line_that_repeats_is_news_in_a_text_file() -> None:
+    line = "worker failed and is started again"
+    assert compare(text_file("Log", *[line] * 9), [text_file("Log", *[line] * 8)]).meaningful
+
+
+def test_prose_that_was_broken_at_another_width_says_the_same() -> None:
+    prose = "The council met on Monday and spoke of the bridge, of the school and of all that the town needs. " * 6
+    narrow, wide = (text_file(*textwrap.wrap(prose, width)) for width in (50, 76))
+    assert compare(wide, [narrow]).meaningful is False

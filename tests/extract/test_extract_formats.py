@@ -3,6 +3,7 @@ import io
 import json
 import struct
 import sys
+import textwrap
 import zipfile
 import zlib
 from importlib.metadata import Distribution
@@ -70,15 +71,44 @@ def test_many_comments_are_looked_through_quickly():
     assert sniff(b"<!---->" * 600 + b"x") == "text/plain"
 
 
-def test_plain_text_has_paragraphs_and_links():
-    found = read(b"A title\n\nFirst par\nagraph, see http://a.org/x.\n \nSecond (https://b.org/y).", "text/plain")
+def test_plain_text_has_lines_as_paragraphs_and_links():
+    found = read(b"A title\n\nFirst line,\nsee http://a.org/x.\n \nSecond (https://b.org/y).", "text/plain")
     assert found.title == "A title"
     assert [block.text for block in found.blocks] == [
         "A title",
-        "First par agraph, see http://a.org/x.",
+        "First line,",
+        "see http://a.org/x.",
         "Second (https://b.org/y).",
     ]
     assert [link.target for link in found.links] == ["http://a.org/x", "https://b.org/y"]
+
+
+def test_prose_broken_at_a_fixed_width_is_one_paragraph():
+    prose = (
+        "The council met on Monday and spoke of the bridge, the school and of all that the town needs this year. " * 5
+    )
+    for width in (50, 72):
+        found = read(textwrap.fill(prose, width).encode() + b"\n\nEnd", "text/plain")
+        assert [block.text for block in found.blocks] == [prose.strip(), "End"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-01-{:02} host app[17]: request answered with status 200 in 15 ms",
+        "package_{} == 1.0",
+        "a;{};c",
+        "- item {}",
+    ],
+)
+def test_logs_lists_and_tables_have_a_paragraph_a_line(line):
+    lines = [line.format(n) for n in range(10, 40)]
+    assert [block.text for block in read("\n".join(lines).encode(), "text/plain").blocks] == lines
+
+
+def test_a_text_of_more_lines_than_a_page_may_have_paragraphs_is_read_whole():
+    found = read(b"word\n" * 60_000 + b"\nlast", "text/plain")
+    assert (len(found.blocks), found.blocks[-1].text, found.warnings) == (2, "last", ())
 
 
 def test_json_gives_strings_and_addresses():

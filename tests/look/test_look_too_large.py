@@ -111,6 +111,29 @@ def test_force_is_not_answered_from_the_record(scripted_site: ScriptedSite, tmp_
         assert len(scripted_site.log) == 2
 
 
+def test_force_asks_without_conditions_and_a_larger_limit_alone_keeps_them(
+    monitor: Monitor, scripted_site: ScriptedSite
+) -> None:
+    dated = {"ETag": '"1"', "Last_Modified": "Thu, 01 Jan 2026 00:00:00 GMT"}
+    url = scripted_site.set("/page", SMALL, validates=True, **dated)
+    look(monitor, url)
+    scripted_site.set("/page", b"<p>Another text under the same tag</p>", validates=True, **dated)
+    monitor.allow_large_documents()
+    told = monitor.get(url).check(now=True)
+    assert (told.outcome, told.status) == (Outcome.UNCHANGED, 304)
+    forced = monitor.get(url).check(now=True, force=True)
+    assert (forced.outcome, forced.status, forced.version) == (Outcome.CHANGED, 200, 1)
+    assert not {"if-none-match", "if-modified-since"} & scripted_site.log[-1][2].keys()
+
+
+def test_force_is_not_content_with_the_digest_in_a_header(monitor: Monitor, scripted_site: ScriptedSite) -> None:
+    digest = {"Content_MD5": "oIPqKHvmlk4srFSJDKMUZA=="}
+    url = scripted_site.set("/page", SMALL, **digest)
+    look(monitor, url)
+    scripted_site.set("/page", SMALL.replace(b"small", b"SMALL"), **digest)
+    assert monitor.get(url).check(now=True, force=True).outcome is Outcome.CHANGED
+
+
 def test_a_plain_check_keeps_the_minimum_interval(scripted_site: ScriptedSite, tmp_path: Path) -> None:
     url = scripted_site.set("/page", SMALL)
     with Archive(tmp_path / "b") as archive, Monitor(archive) as fresh:

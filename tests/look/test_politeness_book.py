@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ import pytest
 from letopis.archive import Archive
 from letopis.archive.queues import HostState, pause_rows
 from letopis.errors import NotReady
-from letopis.look.politeness import FetchResult, Politeness, PolitenessBook, open_book
+from letopis.look.politeness import FetchResult, Politeness, PolitenessBook, open_book, tell_once
 from letopis.look.slots import MappedSlots, MemorySlots, RowSlots, Slot, Slots
 
 NOW = 1_800_000_000_000
@@ -107,6 +109,42 @@ def test_what_a_server_asks_for_holds_for_crawls_and_for_checks_up_to_five_minut
     crawl.end(HOST, ended(NOW, status=503, retry_after=3600.0))
     assert check.begin(HOST, IP, 0.0, NOW + 1000) == 299_000
     assert crawl.begin(HOST, IP, 0.0, NOW + 301_000) == 3_299_000
+
+
+@pytest.mark.parametrize(
+    ("result", "why"),
+    [
+        ({"status": 429, "retry_after": 60.0}, "its server asked for a pause"),
+        ({"status": 503, "retry_after": 60.0}, "its server asked for a pause"),
+        ({"crawl_delay": 100.0}, "a pause between requests is asked for"),
+        ({}, "the pause between requests lasts"),
+    ],
+)
+def test_whoever_waits_for_a_host_learns_why(opened: Open, result: dict[str, object], why: str) -> None:
+    first, check = opened(CHECK, False), opened(CHECK, False)
+    assert first.begin(HOST, IP, 0.0, NOW) == 0
+    assert check.reason(HOST, NOW + 10) == "others ask it as well"
+    first.end(HOST, ended(NOW + 20, **result))
+    assert check.reason(HOST, NOW + 30) == why
+
+
+@pytest.mark.parametrize(
+    ("patience", "short", "limit"),
+    [
+        (30.0, [f"{HOST}: others ask it as well; waiting for our turn, 30 s at most"], ", 30 s at most"),
+        (math.inf, [], ""),
+    ],
+)
+def test_a_wait_is_told_once_and_a_short_one_to_whoever_has_a_limit(
+    patience: float, short: list[str], limit: str
+) -> None:
+    told: list[str] = []
+    tell = tell_once(told.append, patience, lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    for _ in range(2):
+        tell(HOST, 2.0, "others ask it as well")
+        tell(HOST, 20.0, "its server asked for a pause")
+    long = f"{HOST} is left alone until 2026-01-01T00:00:20Z: its server asked for a pause; waiting for our turn"
+    assert told == [*short, long + limit]
 
 
 def test_a_host_that_is_down_is_left_to_checks(opened: Open) -> None:

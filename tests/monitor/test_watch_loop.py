@@ -564,3 +564,35 @@ async def test_alerts_that_a_snooze_or_quiet_hours_held_are_sent_once_these_are_
     world.book.edit(number, WatchSpec(), None, None, ("quiet",))
     await world.run(timedelta())
     assert world.kinds() == ["changed", "changed"]
+
+
+async def test_what_a_round_waits_for_is_said_once_with_its_reason_and_its_end(
+    world: World, scripted_site: ScriptedSite
+) -> None:
+    busy = scripted_site.set("/a", b"", 429, Retry_After="120")
+    world.book.add([busy, scripted_site.set("/b", OLD), scripted_site.set("/c", OLD)], SPEC)
+    said: list[str] = []
+    async with open_checker(world.archive) as checks:
+
+        def waiting(sentence: str) -> None:
+            said.append(sentence)
+            work.stop()
+
+        work = Watcher(world.archive, checks, Outbox(world.archive, world.send), waiting=waiting)
+        await work.run_due()
+    host = busy.split("/")[2]
+    assert said == [
+        f"{host} is left alone until 2026-01-01T00:02:00Z: its server asked for a pause; waiting for our turn"
+    ]
+    assert len(scripted_site.log) == 1
+
+
+def test_a_check_that_comes_too_early_says_why_its_host_is_left_alone(
+    world: World, scripted_site: ScriptedSite
+) -> None:
+    busy, page = scripted_site.set("/a", b"", 429, Retry_After="120"), scripted_site.set("/b", OLD)
+    with Monitor(world.archive) as monitor:
+        monitor.check_multi([busy])
+        (late,) = monitor.look([page], monitor.options)
+    assert late.outcome is Outcome.REFUSED
+    assert "is left alone until 2026-01-01T00:02:00Z: its server asked for a pause; try again then" in late.error

@@ -147,6 +147,45 @@ def watched_shop(folder: Path) -> Archive:
     return archive
 
 
+@pytest.mark.parametrize(
+    ("kind", "expression", "body", "said"),
+    [
+        ("jsonpath", "$.price", b"<title>Pen</title><p>Shop is closed</p>", "needs a JSON document"),
+        ("css", ".price", b'{"price": 35}', "needs an HTML or XML document"),
+        ("xpath", "//b", b'{"price": 35}', "needs an HTML or XML document"),
+    ],
+)
+def test_a_comparison_says_that_the_filters_of_the_watch_cannot_be_applied(
+    tmp_path: Path, kind: str, expression: str, body: bytes, said: str
+) -> None:
+    with Archive(tmp_path / "archive", clock=lambda: at(100)) as archive, running(archive) as web:
+        WatchList(archive).add([PAGE], WatchSpec(every=60.0, filters=((kind, expression),)))
+        archive.put(PAGE, SHOP % (b"40.00", b"100"), at(1))
+        archive.put(PAGE, body, at(2), "application/json" if body.startswith(b"{") else "text/html")
+        shown = web.get(f"/compare/{PAGE}?filter=1").text
+        assert "The filters of the watch cannot be applied, so the whole page is compared:" in shown
+        assert said in shown
+        assert "Through the filters of the watch:" not in shown
+        assert "cannot be applied" not in web.get(f"/compare/{PAGE}").text
+
+
+def test_a_part_of_a_feed_is_compared_through_the_filters_of_its_watch(tmp_path: Path) -> None:
+    feed = b"<rss><channel><title>Town</title><item><title>%s</title></item></channel></rss>"
+    with Archive(tmp_path / "archive", clock=lambda: at(100)) as archive, running(archive) as web:
+        WatchList(archive).add([PAGE], WatchSpec(every=60.0, filters=(("xpath", "//item/title/text()"),)))
+        for n, one in enumerate((b"Bridge closed", b"Bridge open")):
+            archive.put(PAGE, feed % one, at(n + 1), "application/rss+xml")
+        shown = web.get(f"/compare/{PAGE}?filter=1").text
+        assert "the chosen part is different" in shown
+        assert "channel" not in shown
+
+
+def test_a_comparison_names_the_version_of_which_the_filters_select_nothing(tmp_path: Path) -> None:
+    with watched_shop(tmp_path) as archive, running(archive) as web:
+        archive.put(PAGE, b"<title>Pen</title><p>Shop is closed</p>", at(3))
+        assert "The filters of the watch select nothing of version 2." in web.get(f"/compare/{PAGE}?filter=2").text
+
+
 def test_a_comparison_from_an_alert_opens_through_the_filters_of_its_watch(tmp_path: Path) -> None:
     with watched_shop(tmp_path) as archive, running(archive) as web:
         for page in ("/alerts", "/watches", "/watches/2"):

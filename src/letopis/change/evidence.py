@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from math import sqrt
 
@@ -209,6 +209,7 @@ class ChangeJudge:
     def _without_restless(self, sides: list[ChangedBlocks]) -> list[ChangedBlocks]:
         """Without what changes at every visit and says nothing new; where that is most of the page, it is the page."""
         found = {block: why for side in sides for block, why in self._habitual(side).items()}
+        found |= dict.fromkeys(self._rotated(sides), "known item")
         weight = sum((self.new if is_new else self.old).weight(n) for is_new, n in found)
         if not found or weight > _RESTLESS_SHARE * self._weight():
             return sides
@@ -238,6 +239,32 @@ class ChangeJudge:
                 if self._repriced(i, j) or is_restated(self.old.text(i), self.new.text(j)):
                     found = {at: why for at, why in found.items() if at not in ((False, i), (True, j))}
         return {(is_new, n): why for (is_new, n), why in found.items() if n in (side.new if is_new else side.old)}
+
+    def _rotated(self, sides: list[ChangedBlocks]) -> Iterator[tuple[bool, int]]:
+        """Blocks (new or not, where) of lists whose items take turns and which say nothing else than before."""
+        if not self.old.blocks or not self.new.blocks:
+            return
+        turns: dict[int, tuple[list[int], list[int]]] = {}
+        for key, side in zip(self.habits.lists(self.old, self.new, (s.region for s in sides)), sides, strict=True):
+            gone, came = turns.setdefault(key, ([], []))
+            gone += side.old
+            came += side.new
+        for key, (gone, came) in turns.items():
+            if len(gone) == len(came) and self.habits.rotating(key) and self._took_turns(gone, came):
+                yield from ((False, i) for i in gone)
+                yield from ((True, j) for j in came)
+
+    def _took_turns(self, gone: list[int], came: list[int]) -> bool:
+        """Whether items that all came and went before stand for one another, and none is another state or price."""
+        if max(len(gone), len(came)) > _MOST_PAIRS:
+            return False
+        for state, blocks in ((self.old, gone), (self.new, came)):
+            if not all(self.habits.knows(state.hashes[n]) for n in blocks):
+                return False
+            if any(self.rules.keeps(state, n) or names_state(state.text(n)) for n in blocks):
+                return False
+        pairs = [(i, j) for i in gone for j in came]
+        return not any(self._repriced(i, j) or is_restated(self.old.text(i), self.new.text(j)) for i, j in pairs)
 
     def _habit(self, key: int, i: int, j: int) -> str:
         """What a block is that took the place of another where that always happens; empty for what may be news."""

@@ -167,8 +167,8 @@ class ContentFilter:
 def filter_source(source: str, content_type: str, filters: Sequence[ContentFilter]) -> str:
     """The source after its markup or JSON filters; unchanged when it has none.
 
-    JSON gives one value a line, sorted keys. UsageError when nothing can be
-    parsed as what the filter needs, or when it takes too long.
+    JSON gives one value a line, sorted keys. UsageError when the source is not what the filter needs, or when it takes
+    too long.
     """
     chosen = [one for one in filters if one.kind in _SOURCE_KINDS]
     return _filtered("source", chosen, [source], content_type)[0][0] if chosen else source
@@ -223,6 +223,7 @@ def filter_for_another(order: Mapping[str, Any], body: bytes) -> bytes:
 
 
 _OFFERS = (FilterKind.PRICE, FilterKind.STOCK)
+_OF_MARKUP = (FilterKind.CSS, FilterKind.XPATH, *_OFFERS)
 
 
 def _runs(filters: Iterable[tuple[FilterKind, str]]) -> Iterator[tuple[FilterKind, list[str]]]:
@@ -233,6 +234,12 @@ def _runs(filters: Iterable[tuple[FilterKind, str]]) -> Iterator[tuple[FilterKin
 
 def _chosen(source: str, content_type: str, filters: Sequence[tuple[FilterKind, str]]) -> str:
     is_json = "json" in content_type
+    of_markup = next((f"{kind}:{expression}" for kind, expression in filters if kind in _OF_MARKUP), "")
+    if of_markup and (not _may_hold_markup(content_type) or (is_json and filters[0][0] is not FilterKind.JSONPATH)):
+        raise UsageError(
+            f"the filter '{of_markup}' needs an HTML or XML document, this one is {content_type}; "
+            "remove the filter or watch another URL"
+        )
     for is_offer, same in groupby(filters, key=lambda one: one[0] in _OFFERS):
         if is_offer and not is_json:
             source = "\n".join([_MARKUP_FILTERS[kind](source[:_MOST_SOURCE], expression) for kind, expression in same])
@@ -244,6 +251,11 @@ def _chosen(source: str, content_type: str, filters: Sequence[tuple[FilterKind, 
             elif not is_json:
                 source = _by_markup(source[:_MOST_SOURCE], kind, expressions)
     return source
+
+
+def _may_hold_markup(content_type: str) -> bool:
+    """False for documents of bytes that are no text, as pictures and PDF are."""
+    return not content_type or content_type.startswith("text/") or content_type.endswith(("xml", "html", "json"))
 
 
 def _by_markup(source: str, kind: FilterKind, expressions: list[str]) -> str:

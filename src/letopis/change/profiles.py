@@ -1,12 +1,14 @@
 """What is learned about a host and a page, in bounded memory: shared boilerplate, slots that always change.
 
-A *slot* is a place on the page: a number of blocks after a block that occurs there once, or before one. Only
-replacements train a slot; a list that grows at the same place every day is news, not noise. `letopis.change.noise`
-decides what a restless slot may hide: never a sentence that is new to the page.
+A *slot* is a place on the page: a number of blocks after a block that occurs there once, or before one; a *list* is
+what stands between two blocks that never came or went. Only replacements train them; a list that grows at the same
+place every day is news, not noise. `letopis.change.evidence` decides what a restless place may hide: never a sentence
+that is new to the page.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -134,6 +136,7 @@ _MOST_SLOTS = 1024  # slots and blocks remembered
 _FORGET = 64  # visits after which a silent slot or block is forgotten
 _RESTLESS_SHARE = 0.8
 _FLIPS, _RECENT, _FLIPPING_SHARE = 3, 16, 0.3
+_ROTATING_SHARE = 0.5
 _WATCHED = 3
 _KNOWN, _SELDOM = 6, 0.25
 _SHORT = 500  # letters above which nobody looks for clocks
@@ -217,6 +220,8 @@ class PageHabits:
         if old.hashes == new.hashes:
             return
         found = changed_regions(old, new)
+        for key in self._rotated(old, new, found):
+            self._count(self._slots, key)
         for region in found:
             for key in {
                 key
@@ -239,6 +244,35 @@ class PageHabits:
         return (
             seen is not None and seen.changed >= least and seen.changed > _RESTLESS_SHARE * (self.visits - seen.first)
         )
+
+    def lists(self, old: Fingerprint, new: Fingerprint, found: Iterable[ChangedRegion]) -> list[int]:
+        """Which list each region is in, told by the nearest blocks around it that stand once and never came or went."""
+        times = Counter(old.hashes)
+        times.update(new.hashes)
+        both = set(new.hashes)
+        at = [i for i, b in enumerate(old.hashes) if times[b] == 2 and b in both and b not in self._flips]
+        blocks = [_START, *(old.hashes[i] for i in at), _END]
+        ends = ((blocks[bisect_left(at, r.op.a1)], blocks[bisect_left(at, r.op.a2) + 1]) for r in found)
+        return [(before * 0x9E3779B97F4A7C15 + after * 0xC2B2AE3D27D4EB4F) & _MASK for before, after in ends]
+
+    def _rotated(self, old: Fingerprint, new: Fingerprint, found: list[ChangedRegion]) -> Iterator[int]:
+        """The lists in which as many items as went came back, and nothing else came."""
+        before, after = set(old.hashes), set(new.hashes)
+        turns: dict[int, tuple[set[int], set[int]]] = {}
+        for key, region in zip(self.lists(old, new, found), found, strict=True):
+            gone, came = turns.setdefault(key, (set(), set()))
+            gone.update(block for block in old.hashes[region.op.a1 : region.op.a2] if block not in after)
+            came.update(block for block in new.hashes[region.op.b1 : region.op.b2] if block not in before)
+        for key, (gone, came) in turns.items():
+            if 0 < len(gone) == len(came) and all(map(self.knows, came)):
+                yield key
+
+    def rotating(self, key: int) -> bool:
+        """Whether the known items of a list took turns on more than half of the visits since they first did."""
+        seen = self._slots.get(key)
+        if seen is None or seen.changed < _FLIPS or self.visits - seen.last > _RECENT:
+            return False
+        return seen.changed > _ROTATING_SHARE * (self.visits - seen.first)
 
     def steady(self, key: int) -> bool:
         """Whether the page was visited often enough to say that a slot changes on few visits."""

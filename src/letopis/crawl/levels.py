@@ -101,7 +101,7 @@ class LevelCrawl:
         self._selection = selection
         self._options = options
         self._hooks = hooks
-        self._patience = Patience(stopped=self._is_over, waiting=hooks.wait)
+        self._patience = Patience(stopped=self._is_over, waiting=lambda host, seconds, why: hooks.wait(host, seconds))
         self._limits = limits
         self._taken = 0
         self._settings = archive.settings.crawl

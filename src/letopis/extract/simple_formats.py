@@ -6,13 +6,15 @@ import json
 import re
 import struct
 from collections.abc import Callable, Iterator
-from itertools import chain, islice
+from itertools import chain, groupby, islice, pairwise
 
-from letopis.extract.pages import MAX_LINKS, PageDraft, Source
+from letopis.extract.pages import MAX_BLOCKS, MAX_LINKS, PageDraft, Source
 from letopis.model import BlockKind, LinkType
 
 URL_IN_TEXT = re.compile(r"https?://[^\s<>\"'`{}|\\^]{1,2000}", re.IGNORECASE)
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
+_LEAST_WIDTH, _FULL, _RUNNING = 40, 0.8, 0.3
+"""Of prose that was broken into lines: letters of the longest, and the shares of full and of running lines."""
 
 
 def read_plain_text(source: Source, draft: PageDraft) -> None:
@@ -23,9 +25,25 @@ def read_plain_text(source: Source, draft: PageDraft) -> None:
     if len(first) <= 120:
         draft.title = " ".join(first.split())
     if source.mode == "full":
-        for paragraph in _BLANK_LINE.split(decoded.text):
-            draft.block(BlockKind.PARAGRAPH, paragraph)
+        paragraphs = _BLANK_LINE.split(decoded.text)
+        by_line = decoded.text.count("\n") < MAX_BLOCKS
+        for block in chain.from_iterable(map(_text_blocks, paragraphs)) if by_line else paragraphs:
+            draft.block(BlockKind.PARAGRAPH, block)
     link_urls(decoded.text, draft)
+
+
+def _text_blocks(paragraph: str) -> list[str]:
+    """The lines of a log, a list or a table; a paragraph of prose that was broken where its lines were full is one.
+
+    So is a line that repeats: how often it does is what it says, while blocks that repeat are taken for a banner.
+    """
+    lines = [line for each in paragraph.split("\n") if (line := each.strip())]
+    following = list(pairwise(lines))
+    width = max(map(len, lines), default=0)
+    full = sum(len(line) + 1 + len(after.partition(" ")[0]) > width for line, after in following)
+    running = sum(after[:1].islower() for _, after in following)
+    is_prose = width >= _LEAST_WIDTH and full >= _FULL * len(following) and running >= _RUNNING * len(following)
+    return [paragraph] if is_prose else ["\n".join(run) for _, run in groupby(lines)]
 
 
 def link_urls(text: str, draft: PageDraft) -> None:

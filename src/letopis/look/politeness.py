@@ -13,7 +13,9 @@ robots.txt takes none. Times are whole milliseconds, delays in the rules are sec
 
 from __future__ import annotations
 
-from datetime import datetime
+import math
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -24,7 +26,7 @@ from letopis.config.settings import CrawlSettings
 from letopis.fetch.client import retry_after
 from letopis.lazy import lazy
 from letopis.look.slots import MappedSlots, MemorySlots, RowSlots, Slot, Slots
-from letopis.model import NOT_ASKED, Response, to_millis
+from letopis.model import NOT_ASKED, Response, rfc3339, to_millis
 from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -148,6 +150,7 @@ class Bandwidth:
 _LONGEST_FOR_CHECKS = 300_000
 """No check waits for longer after the last request, whatever the server asked of crawls."""
 _CLAIM = 500
+_LONG_WAIT = 5.0
 """How long beyond its time a claimed turn is kept for its claimant."""
 _FILE = "politeness"
 
@@ -218,6 +221,20 @@ class PolitenessBook:
             return 0
 
         return self._slots.change(_host_key(host), _address_key(ip), now, take)
+
+    def reason(self, host: str, now: int) -> str:
+        """Why a host has to be waited for."""
+
+        def read(slot: Slot, address: Slot | None) -> str:
+            if slot.ready > now and slot.ready - slot.asked > max(self._delay, slot.least_pause):
+                return "its server asked for a pause" if slot.failures else "a pause between requests is asked for"
+            if slot.spaced > now and self._is_spaced_by_others(slot):
+                return "a crawl asks it, with longer pauses"
+            ours = (0, self._slots.token)
+            others = slot.busy not in ours or (slot.claimed > now and slot.claimant not in ours)
+            return "others ask it as well" if others else "the pause between requests lasts"
+
+        return self._slots.change(_host_key(host), 0, now, read)
 
     def end(self, host: str, result: FetchResult) -> None:
         """A turn is over; the pauses of the host and of its address are written down."""
@@ -339,6 +356,27 @@ class PolitenessBook:
     def _leave(self, slot: Slot) -> None:
         if slot.busy == self._slots.token:
             slot.busy = 0
+
+
+def tell_once(
+    say: Callable[[str], None], patience: float, clock: Callable[[], datetime]
+) -> Callable[[str, float, str], None]:
+    """Says of a host, the seconds and the reason what is waited for, and until when where that is some time.
+
+    Whoever waits without a limit, as a loop does, hears of long waits alone.
+    """
+    said = set[str]()
+    limit = f", {patience:g} s at most" if patience < math.inf else ""
+
+    def tell(host: str, seconds: float, why: str) -> None:
+        until = rfc3339(clock() + timedelta(seconds=seconds))
+        pause = f" is left alone until {until}" if seconds > _LONG_WAIT else ""
+        sentence = f"{host}{pause}: {why}; waiting for our turn{limit}"
+        if sentence not in said and (pause or limit):
+            said.add(sentence)
+            say(sentence)
+
+    return tell
 
 
 def open_book(archive: Archive, politeness: Politeness, *, crawls: bool) -> PolitenessBook:

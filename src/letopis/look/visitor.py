@@ -101,13 +101,15 @@ class LookOptions(NamedTuple):
     pages that are new no further than their links, but for a sample that teaches what the pages of their host have in
     common. `browser` looks at pages as a browser shows them, after `steps` on them; there is no header to ask first
     then. `requisites` looks at what a page refers to as well; both bring whole pages. `reread` wants the links of pages
-    that stayed the same as well. `headers` go with the request.
+    that stayed the same as well. `large` takes documents over the size limit too. `force` asks without conditions, so
+    that no 304 and no digest in a header stands for the document. `headers` go with the request.
     """
 
     limits: Limits
     private_ok: bool = True
     follow: bool = True
     head: bool = False
+    large: bool = False
     force: bool = False
     skim: bool = False
     browser: bool = False
@@ -122,7 +124,7 @@ class Patience(NamedTuple):
 
     seconds: float = math.inf
     stopped: Callable[[], bool] | None = None
-    waiting: Callable[[str, float], None] | None = None
+    waiting: Callable[[str, float, str], None] | None = None
 
 
 PATIENT = Patience()
@@ -138,8 +140,9 @@ class VisitAnswer(NamedTuple):
 class NoTurn(Exception):
     """A host is not asked: its turn comes too late, at `until`, or nobody wants the look any more."""
 
-    def __init__(self, host: str, until: int) -> None:
-        super().__init__(f"{host} is left alone until {rfc3339(from_millis(until))}; try again then")
+    def __init__(self, host: str, until: int, why: str = "") -> None:
+        because = f": {why}" if why else ""
+        super().__init__(f"{host} is left alone until {rfc3339(from_millis(until))}{because}; try again then")
         self.until = until
 
 
@@ -230,9 +233,9 @@ class Visitor:
         while wait:
             waited, left = clock() - began, wait / 1000
             if waited + left > patience.seconds or (patience.stopped is not None and patience.stopped()):
-                raise NoTurn(host, self._now() + wait)
+                raise NoTurn(host, self._now() + wait, self._book.reason(host, self._now()))
             if tell is not None and waited + left > _WORTH_TELLING:
-                tell(host, left)
+                tell(host, left, self._book.reason(host, self._now()))
                 tell = None
             await asyncio.sleep(left if patience.stopped is None else min(left, _STOP_POLL))
             if patience.stopped is not None and patience.stopped():
@@ -470,8 +473,8 @@ def _redirect_page(response: Response) -> Page:
 
 
 def _request(url: str, known: KnownVersion | None, options: LookOptions, method: str = "GET") -> Request:
-    limits = options.limits._replace(max_bytes=2**40) if options.force else options.limits
-    if known is None:
+    limits = options.limits._replace(max_bytes=2**40) if options.large else options.limits
+    if known is None or options.force:
         return Request(url, method, options.headers, "", "", (), limits, options.private_ok, options.follow)
     etag, last_modified, _, digests = validators_of(known.headers)
     return Request(

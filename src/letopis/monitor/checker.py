@@ -17,7 +17,7 @@ from letopis.fetch.client import Client, DeferredTransport, limits_of
 from letopis.fetch.page_steps import PageStep
 from letopis.lazy import lazy
 from letopis.look.known import KnownVersion, check_of_look, known_versions
-from letopis.look.politeness import Politeness, PolitenessBook, open_book
+from letopis.look.politeness import Politeness, PolitenessBook, open_book, tell_once
 from letopis.look.visitor import LookOptions, NoTurn, Patience, Visitor, WebClient, turn_to_record, user_agent
 from letopis.model import Check, Headers, Observation, Outcome, to_millis
 from letopis.tuples import NamedTuple
@@ -39,14 +39,16 @@ class CheckOptions(NamedTuple):
 
     An empty `uid` means no observer: no mark is read or moved. `private_ok` follows from `fetch.private`
     (`letopis.fetch.private_ok`). `browser` renders pages after `steps` on them; `head` then has no effect.
-    `requisites` also captures what a page refers to. `headers` are sent with the requests for pages. A URL that gets
-    no turn at its host within `patience` seconds, or only after `stopped` returned true, is not requested. `waiting`
-    gets a sentence about a host that has to be waited for, `recorded` the number of recorded checks.
+    `requisites` also captures what a page refers to. `large` stores documents over the size limit, `force` too, which
+    asks without conditions. `headers` are sent with the requests for pages. A URL that gets no turn at its host within
+    `patience` seconds, or only after `stopped` returned true, is not requested. `waiting` gets a sentence about a host
+    that has to be waited for, `recorded` the number of recorded checks.
     """
 
     uid: str = "default"
     now: bool = False
     force: bool = False
+    large: bool = False
     head: bool = False
     private_ok: bool = True
     browser: bool = False
@@ -124,19 +126,17 @@ class Checker:
             return self._visitor.record(looks, marks.moving_with(looks))
 
     def _from_record(self, urls: Sequence[str], options: CheckOptions) -> dict[str, Check]:
-        """Inside the minimum interval the last check is the answer, unless nobody was asked then.
-
-        Nor is it one for whoever forces a document that was too large.
-        """
+        """Inside the minimum interval the last check is the answer, but no refusal, nor "too large" when forced."""
         archive, marks = self._archive, ObserverMarks(self._archive, options.uid)
         now, interval = to_millis(archive.clock()), archive.settings.monitor.min_interval * 1000
         rows = last_checks_of(archive, urls).values()
         fresh = [row for row in rows if row.time is not None and 0 <= now - row.time < interval]
         seen = marks.seen([row.resource for row in fresh]) if fresh else {}
         answers: dict[str, Check] = {}
+        again = (Outcome.REFUSED, Outcome.TOO_LARGE) if options.force or options.large else (Outcome.REFUSED,)
         for row in fresh:
             check = self._recorded(row.url)
-            if check.outcome is Outcome.REFUSED or (check.outcome is Outcome.TOO_LARGE and options.force):
+            if check.outcome in again:
                 continue
             news = self._news(row.url, seen.get(row.resource), row.newest, check.outcome)
             answers[row.url] = check._replace(cached=True, changed_for_you=news)
@@ -173,16 +173,15 @@ class Checker:
         settings = self._archive.settings
         looking = LookOptions(
             limits_of(settings.fetch), options.private_ok, head=options.head, force=options.force,
-            browser=options.browser, requisites=options.requisites, steps=options.steps, headers=options.headers,
+            large=options.large or options.force, browser=options.browser, requisites=options.requisites,
+            steps=options.steps, headers=options.headers,
         )  # fmt: skip
         hosts: dict[str, list[str]] = {}
         for url in urls:
             hosts.setdefault(host_of(url), []).append(url)
         waiting, clock = iter(hosts.items()), asyncio.get_running_loop().time
 
-        def tell(host: str, seconds: float) -> None:
-            options.waiting(f"others ask {host} as well; waiting for our turn, {options.patience:g} s at most")
-
+        tell = tell_once(options.waiting, options.patience, self._archive.clock)
         whole = Patience(options.patience, options.stopped, tell)
 
         async def work() -> None:

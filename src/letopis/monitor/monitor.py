@@ -98,7 +98,7 @@ class Monitor:
 
     def allow_large_documents(self) -> None:
         """From now on, documents over the size limit are stored too."""
-        self.options = self.options._replace(force=True)
+        self.options = self.options._replace(large=True)
 
     def use_browser(self) -> None:
         """From now on, pages are rendered in a browser; MissingExtra if there is none on this machine."""
@@ -186,7 +186,8 @@ class MonitoredResource:
     def check(self, *, now: bool = False, force: bool = False, head: bool = False) -> Check:
         """Checks, records, and raises an error if the document was not available.
 
-        Within `monitor.min_interval` of the last check, the answer comes from the record unless `now` is set.
+        Within `monitor.min_interval` of the last check, the answer comes from the record unless `now` is set. `force`
+        stores a document of any size and sends no conditions, so that no 304 stands for the document.
         """
         return raise_for_check(self._check(now=now, force=force, head=head))
 

@@ -52,7 +52,8 @@ def filtered_version(version: Version, filters: Sequence[ContentFilter]) -> Filt
     is_markup = page.content_type in ("text/html", "application/xhtml+xml")
     if chosen != source and is_markup:
         page = extract.read_page(chosen.encode("utf-8", "replace"), version.url, _HTML_HEADERS, detect_language=False)
-    if is_markup or not page.content_type.startswith(("text/", "application/json")):
+    was_chosen = chosen != source and page.content_type.endswith(("xml", "json"))
+    if is_markup or not (was_chosen or page.content_type.startswith(("text/", "application/json"))):
         kept = filter_page(page, filters)
         return FilteredVersion(kept, kept.text, chosen)
     text = filter_text(chosen, filters)
@@ -105,8 +106,8 @@ def watched_values(archive: Archive, watch: Watch, limit: int) -> list[WatchedVa
     for known in archive.versions(watch.url)[-limit:]:
         try:
             text = " ".join(filtered_version(archive.get(watch.url, version=known.number), filters).text.split())
-        except NotFound:
-            continue  # retention dropped it meanwhile
+        except (NotFound, UsageError):
+            continue  # retention dropped it meanwhile, or it is not what the filters were written for
         if not found or found[-1].text != text[:_LONGEST_VALUE]:
             kept = text[:_LONGEST_VALUE]
             found.append(WatchedValue(known.time, known.number, kept, first_number(kept)))

@@ -68,13 +68,14 @@ class Watcher:
         report: Callable[[WatchResult], None] = lambda judged: None,
         chance: Callable[[], float] = random.random,
         recorded: Callable[[int], None] = lambda looks: None,
+        waiting: Callable[[str], None] = lambda sentence: None,
     ) -> None:
         self._archive = archive
         self._checks = checks
         self._outbox = outbox
         self._report = report
         self._chance = chance
-        self._recorded = recorded
+        self._recorded, self._waiting = recorded, waiting
         self._watches = watches_of(archive)
         self._stopping = asyncio.Event()
 
@@ -171,7 +172,7 @@ class Watcher:
         return self._options(watch.origin)._replace(
             browser=watch.browser or bool(watch.steps), requisites=watch.requisites,
             steps=parse_steps(watch.steps), headers=watch.headers, patience=math.inf, stopped=self._stopping.is_set,
-            recorded=self._recorded,
+            recorded=self._recorded, waiting=self._waiting,
         )  # fmt: skip
 
     def _options(self, origin: Origin) -> CheckOptions:
@@ -244,16 +245,18 @@ async def open_watcher(
     report: Callable[[WatchResult], None] = lambda judged: None,
     undelivered: Callable[[FailedDelivery], None] = lambda failed: None,
     recorded: Callable[[int], None] = lambda looks: None,
+    waiting: Callable[[str], None] = lambda sentence: None,
 ) -> AsyncIterator[Watcher]:
     """A watcher with connections of its own; `undelivered` hears of every notification that was not taken.
 
-    `recorded` hears how many pages were looked at, long before they are judged where hosts have pauses.
+    `recorded` hears how many pages were looked at, long before they are judged where hosts have pauses; `waiting` gets
+    a sentence about each such host.
     """
     outbox = Outbox(archive, report=undelivered)
     WatchList(archive).bring_back()
     outbox.bring_back()
     async with open_checker(archive) as checks:
-        yield Watcher(archive, checks, outbox, report, recorded=recorded)
+        yield Watcher(archive, checks, outbox, report, recorded=recorded, waiting=waiting)
 
 
 def result_row(judged: WatchResult) -> Mapping[str, object]:

@@ -45,7 +45,7 @@ class CheckCommand(Parameters):
         "Observer whose last check counts; empty: none.", default="default", named="as", metavar="UID", longest=200
     )
     now: bool = parameter("Check even if the last check is recent.", default=False)
-    force: bool = parameter("Store documents over the size limit too.", default=False)
+    force: bool = parameter("Accept no 304 (ask without conditions); store documents of any size.", default=False)
     head: bool = parameter("Ask for the header first; download only what it says has changed.", default=False)
     browser: bool = parameter(
         "Open the page in a browser and capture it, with everything it loads, after its scripts have run.",

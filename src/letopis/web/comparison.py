@@ -246,12 +246,17 @@ class VersionPair(NamedTuple):
 
 
 class ComparedSides(NamedTuple):
-    """Both versions as they are compared, the verdict on them, and the filters that they were read through."""
+    """Both versions as they are compared, the verdict on them, and the filters that they were read through.
+
+    `problem` says why filters were not applied, `unmatched` is the number of the version of which they select nothing.
+    """
 
     old: DiffSide
     new: DiffSide
     verdict: Change
     filters: tuple[FilterText, ...] = ()
+    problem: str = ""
+    unmatched: int = 0
 
 
 @router.get("/compare/{rest:path}")
@@ -281,7 +286,7 @@ def comparison(request: Request) -> Response:
         request, "compare.html", url=asked.url, host=host_of(asked.url), title=title, pair=pair,
         view=view, views={name: label for name, label in COMPARE_VIEWS.items() if name != "pictures" or any(pictures)},
         tab=_WHOLE.get(view, view), pictures=pictures, first_change=FIRST_CHANGE, verdict=sides.verdict,
-        watch=watch, filtered=chosen if sides.filters else "", may_write=principal_of(request).may(WRITE),
+        watch=watch, filtered=chosen if sides.filters else "", sides=sides, may_write=principal_of(request).may(WRITE),
         link=f"from={rfc3339(pair.old.time)}&to={rfc3339(pair.new.time)}", choices=pair.choices[::-1],
         seen_now=seen_now, step=number_step(*read_texts(sides.old, sides.new)) if sides.filters else None,
         unread=bool(unread_marks(request, context).unread([asked.url])),
@@ -330,11 +335,11 @@ def _watch_of_alert(context: Context, asked: PageAddress) -> str:
 
 
 def _sides_of(context: Context, pair: VersionPair, filters: tuple[FilterText, ...]) -> ComparedSides:
-    """Through the filters, unless the page is no longer what they were written for."""
+    """Through the filters, unless the page is no longer what they were written for: that is said."""
     try:
         return _filtered_sides(context, pair, filters) if filters else _whole_sides(context, pair)
-    except UsageError:
-        return _whole_sides(context, pair)
+    except UsageError as error:
+        return _whole_sides(context, pair)._replace(problem=str(error))
 
 
 def _whole_sides(context: Context, pair: VersionPair) -> ComparedSides:
@@ -347,7 +352,8 @@ def _filtered_sides(context: Context, pair: VersionPair, filters: tuple[FilterTe
     old, new = filtered_version(pair.old, parsed), filtered_version(pair.new, parsed)
     verdict = filtered_verdict(context.archive, ((pair.old, old), (pair.new, new)), parsed)
     before, after = (DiffSide(one, seen.page, seen.source) for one, seen in ((pair.old, old), (pair.new, new)))
-    return ComparedSides(before, after, verdict, filters)
+    unmatched = next((one.version.number for one, seen in ((after, new), (before, old)) if not seen.text.strip()), 0)
+    return ComparedSides(before, after, verdict, filters, unmatched=unmatched)
 
 
 @router.post("/mute")

@@ -57,6 +57,10 @@ class _Heard:
         self._bar.interrupt()
         self._cli.output.remark(str(failed))
 
+    def waiting(self, sentence: str) -> None:
+        self._bar.interrupt()
+        self._cli.output.remark(sentence)
+
     def recorded(self, looks: int) -> None:
         self._looks += looks
         self._bar.show(self._looks)
@@ -72,7 +76,7 @@ def _start_sentence(archive: Archive, once: bool) -> str:
 
 async def _run(archive: Archive, heard: _Heard, once: bool) -> None:
     """Until it is told to stop."""
-    async with open_watcher(archive, heard.judged, heard.undelivered, heard.recorded) as watcher:
+    async with open_watcher(archive, heard.judged, heard.undelivered, heard.recorded, heard.waiting) as watcher:
         _stop_at_signals(watcher.stop)
         if once:
             await _run_once(archive, watcher)
