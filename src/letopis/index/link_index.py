@@ -33,24 +33,12 @@ from letopis.archive.link_cache import (
 )
 from letopis.archive.queues import crawl_plans
 from letopis.binary import atomic_file, locked_folder
-from letopis.errors import LetopisError, NotReady
+from letopis.errors import Damaged, LetopisError, NotReady
 from letopis.index.link_graph import Graph, GraphHistory, good_checks
 from letopis.index.link_storage import (
-    JOURNAL_MAGIC,
-    NOT_JUDGED,
-    ROLE_DOCUMENT,
-    ROLE_LIST,
-    ROLE_REQUISITE,
-    SAME_LINKS,
-    Ints,
-    LinkFrame,
-    LinkJournal,
-    LinkSegment,
-    TextColumn,
-    empty_segment,
-    join_segments,
-    unpack_segment,
-)
+    JOURNAL_MAGIC, NOT_JUDGED, ROLE_DOCUMENT, ROLE_LIST, ROLE_REQUISITE, SAME_LINKS, Ints, LinkFrame, LinkJournal,
+    LinkSegment, TextColumn, empty_segment, join_segments, unpack_segment,
+)  # fmt: skip
 from letopis.index.url_table import UrlTable, apply_url_rules, read_url_states
 from letopis.lazy import np
 from letopis.model import Page
@@ -324,7 +312,7 @@ class LinkIndex:
         history = GraphHistory(segment, times)
         states = read_url_states(self._archive, addresses, lambda page: good_checks(segment, history, page))
         return Graph(
-            segment, history, addresses, states, self._texts, apply_url_rules(addresses, rules) if rules else None,
+            segment, history, addresses, states, self._read_lines, apply_url_rules(addresses, rules) if rules else None,
             tuple(seed for plan in crawl_plans(self._archive) for seed in plan.seeds),
         )  # fmt: skip
 
@@ -399,13 +387,46 @@ class LinkIndex:
             self._forget()
         start = self._frames[-1].end if self._frames else 0
         for frame, payload in self._links.frames(start):
+            try:
+                self._parts.append(unpack_segment(payload))
+            except Damaged:
+                break
             self._frames.append(frame)
-            self._parts.append(unpack_segment(payload))
         if self._frames and self._frames[-1].end > start:
             segment = self._joined()
             self._addresses = UrlTable.of(segment)
             self._last_links = LastLinks()
             self._last_links.learn(segment)
+
+    def _read_lines(self, segment: LinkSegment, number: int) -> list[str]:
+        """The texts of the links of one frame; damaged ones are read out of the archive, and taken in again later."""
+        packed = self._texts.read(int(segment.text_frames[number]))
+        if packed is not None:
+            return zstd.decompress(packed).decode("utf-8", "surrogatepass").split("\n")
+        with suppress(NotReady):
+            self._take_in_again(int(segment.text_frames[number]))
+        own = np.where(segment.counts == SAME_LINKS, 0, segment.counts)
+        ends, end = np.cumsum(own), int(segment.text_links[: number + 1].sum())
+        rows = np.flatnonzero((own > 0) & (ends <= end) & (ends > end - segment.text_links[number]))
+        return [line for row in rows.tolist() for line in self._lines_anew(segment, row)]
+
+    def _lines_anew(self, segment: LinkSegment, row: int) -> list[str]:
+        """As many as the version had; without texts where it can be read no more."""
+        final = UrlTable.of(segment)[segment.finals[row]] if segment.finals[row] >= 0 else ""
+        links, count = links_of_version(self._archive, int(segment.ids[row]), final), int(segment.counts[row])
+        lines = [] if links is None else links.lines.decode("utf-8", "surrogatepass").split("\n")
+        return lines if len(lines) == count else [""] * count
+
+    def _take_in_again(self, text_frame: int) -> None:
+        """Forgets the versions from a frame of texts on, or all where none of the texts can be read."""
+        with self._turn, locked_folder(self._folder):
+            self._read_new()
+            places = self._joined().text_frames.tolist()
+            if next(self._texts.frames(), None) is None:
+                self._links.cut(0)
+            elif text_frame in places:
+                self._links.cut(self._frames[places.index(text_frame)].offset)
+            self._forget()
 
     def _still_there(self, known: LinkFrame) -> bool:
         """Whether the last frame we know is what lies at its place: another process may have joined small ones."""
