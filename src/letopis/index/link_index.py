@@ -33,11 +33,23 @@ from letopis.archive.link_cache import (
 )
 from letopis.archive.queues import crawl_plans
 from letopis.binary import atomic_file, locked_folder
-from letopis.errors import Damaged, LetopisError, NotReady
+from letopis.errors import LetopisError, NotReady
 from letopis.index.link_graph import Graph, GraphHistory, good_checks
 from letopis.index.link_storage import (
-    JOURNAL_MAGIC, NOT_JUDGED, ROLE_DOCUMENT, ROLE_LIST, ROLE_REQUISITE, SAME_LINKS, Ints, LinkFrame, LinkJournal,
-    LinkSegment, TextColumn, empty_segment, join_segments, unpack_segment,
+    JOURNAL_MAGIC,
+    NOT_JUDGED,
+    ROLE_DOCUMENT,
+    ROLE_LIST,
+    ROLE_REQUISITE,
+    SAME_LINKS,
+    Ints,
+    LinkFrame,
+    LinkJournal,
+    LinkSegment,
+    TextColumn,
+    empty_segment,
+    join_segments,
+    unpack_segment,
 )  # fmt: skip
 from letopis.index.url_table import UrlTable, apply_url_rules, read_url_states
 from letopis.lazy import np
@@ -387,11 +399,8 @@ class LinkIndex:
             self._forget()
         start = self._frames[-1].end if self._frames else 0
         for frame, payload in self._links.frames(start):
-            try:
-                self._parts.append(unpack_segment(payload))
-            except Damaged:
-                break
             self._frames.append(frame)
+            self._parts.append(unpack_segment(payload))
         if self._frames and self._frames[-1].end > start:
             segment = self._joined()
             self._addresses = UrlTable.of(segment)
