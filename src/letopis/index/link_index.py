@@ -43,6 +43,7 @@ from letopis.index.link_storage import (
     ROLE_REQUISITE,
     SAME_LINKS,
     Ints,
+    LastLinks,
     LinkFrame,
     LinkJournal,
     LinkSegment,
@@ -80,33 +81,6 @@ _LIST_TYPES = (
     "application/feed+json",
 )  # fmt: skip
 _REQUISITE_TYPES = ("image/", "font/", "audio/", "video/", "text/css", "text/javascript", "application/javascript")
-
-
-class LastLinks:
-    """The key of the links of each page's last version: 8 bytes an address."""
-
-    def __init__(self) -> None:
-        self._keys = np.zeros(1024, np.int64)
-
-    def learn(self, segment: LinkSegment) -> None:
-        """What a segment says, in its order."""
-        if len(segment.pages):
-            self._grow(int(segment.pages.max()))
-            self._keys[segment.pages] = segment.link_keys
-
-    def replaced(self, page: int, key: int) -> bool:
-        """Notes a page's links; whether they differ from those noted before."""
-        self._grow(page)
-        if int(self._keys[page]) == key:
-            return False
-        self._keys[page] = key
-        return True
-
-    def _grow(self, page: int) -> None:
-        if page >= len(self._keys):
-            larger = np.zeros(max(page + 1, 2 * len(self._keys)), np.int64)
-            larger[: len(self._keys)] = self._keys
-            self._keys = larger
 
 
 class _VersionRow(NamedTuple):
@@ -306,7 +280,11 @@ class LinkIndex:
     def graph(self) -> Graph:
         """Everything known about links now, as of any date; the same value until something is recorded."""
         with self._turn:
-            self.catch_up()
+            try:
+                self.catch_up()
+            except NotReady:  # a full disk: what was taken in before can be read
+                if not self._frames:
+                    raise
             mark = self._mark()
             if self._made is None or self._made[0] != mark:
                 times = self._times(mark.versions)

@@ -338,3 +338,30 @@ def join_segments(parts: Sequence[LinkSegment]) -> LinkSegment:
         column = [getattr(part, field.name) for part in parts]
         columns.append(TextColumn.join(column) if str(field.type) == "TextColumn" else np.concatenate(column))
     return LinkSegment(*columns)
+
+
+class LastLinks:
+    """The key of the links of each page's last version: 8 bytes an address."""
+
+    def __init__(self) -> None:
+        self._keys = np.zeros(1024, np.int64)
+
+    def learn(self, segment: LinkSegment) -> None:
+        """What a segment says, in its order."""
+        if len(segment.pages):
+            self._grow(int(segment.pages.max()))
+            self._keys[segment.pages] = segment.link_keys
+
+    def replaced(self, page: int, key: int) -> bool:
+        """Notes a page's links; whether they differ from those noted before."""
+        self._grow(page)
+        if int(self._keys[page]) == key:
+            return False
+        self._keys[page] = key
+        return True
+
+    def _grow(self, page: int) -> None:
+        if page >= len(self._keys):
+            larger = np.zeros(max(page + 1, 2 * len(self._keys)), np.int64)
+            larger[: len(self._keys)] = self._keys
+            self._keys = larger
