@@ -392,6 +392,14 @@ def test_a_file_is_imported_through_http_by_an_owner_alone(
         assert told.startswith("nothing was imported from junk.warc; "), (
             "where the server keeps it is nobody's business"
         )
+        for name, junk in {"a.har": b'{"log": {}}', "b.mhtml": b"MIME-Version: 1.0\r\nContent-Type: x\r\n\r\n"}.items():
+            kind = name.partition(".")[2]
+            told = sent(f"/api/v1/import?name={name}&kind={kind}", junk).json()["detail"]
+            assert f"{name} " in told
+            assert "/" not in told
+            told = sent(f"/api/v1/import?kind={kind}", junk).json()["detail"]
+            assert "the file " in told
+            assert "/" not in told
         assert sent("/api/v1/import?watches=true", listed).json()["watches"] == 3
         assert sent("/api/v1/import", (CORPUS / "cdxj" / "eleven.cdx").read_bytes()).status == 422
         named = sent("/api/v1/import?file=/etc/passwd&name=../../x.har", har)

@@ -17,7 +17,7 @@ import pytest
 from served_archive import WebClient, look, running
 
 from letopis.archive import Archive
-from letopis.web.tables import TableAddress, TableColumn, make_table
+from letopis.web.tables import TableAddress, TableColumn, make_table, table_download
 from letopis.web.watches import WATCH_COLUMNS
 from letopis_demo import World
 
@@ -50,6 +50,19 @@ def test_texts_with_numbers_are_sorted_by_them_lists_by_their_length_and_columns
     assert order("urls") == ["9 crawl", "10 crawl", "9 audit"]
     assert order("-often") == ["9 audit", "10 crawl", "9 crawl"]
     assert [column.by for column in WATCH_COLUMNS if column.name == "rhythm"] == ["every"]
+
+
+def test_no_text_and_no_list_becomes_a_formula_of_whoever_opens_the_file() -> None:
+    starts = "=+-@\t\r\n"
+    values = [f"{start}1+1" for start in starts]
+    rows = [SimpleNamespace(said=value) for value in [*values, *((value, "x") for value in values), -1, -0.5, "a=1"]]
+    table = make_table(TableAddress("/", {"as": "csv"}), [TableColumn("said", "Said")], rows)
+    answer = table_download(table, "said")
+    assert answer is not None
+    cells = [row[0] for row in csv.reader(io.StringIO(bytes(answer.body).decode(), newline=""))][1:]
+    assert cells[-3:] == ["-1", "-0.5", "a=1"]
+    assert len(cells) == 2 * len(starts) + 3
+    assert all(cell.startswith("'") for cell in cells[:-3])
 
 
 def test_what_is_seen_is_taken_along_as_csv_and_json(pages: WebClient, little_world: World) -> None:

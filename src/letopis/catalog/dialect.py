@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -223,9 +224,19 @@ _FULL = {sqlite3.SQLITE_FULL}
 _NOT_WRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 _NO_ROOM = _FULL | _NOT_WRITABLE | {sqlite3.SQLITE_IOERR}
+_LEAST_ROOM = 64 << 10
 _DAMAGED_NAME = (b"malformed", b"no such")
 """How SQLite's own words begin that name what is damaged, and so may be no text."""
 _LOST_TABLE = ("no such table", "no such column", "malformed", "Could not decode to UTF-8")
+
+
+def _is_full(folder: Path) -> bool:
+    """Whether a disk has no room for what SQLite writes beside a catalogue, which it then calls read-only."""
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < _LEAST_ROOM
 
 
 def _explain_sqlite(file: Path, error: sqlite3.DatabaseError) -> Exception:
@@ -235,7 +246,7 @@ def _explain_sqlite(file: Path, error: sqlite3.DatabaseError) -> Exception:
         return error
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return Busy(f"another process is writing to {file}; wait for it or stop it")
-    if code in _FULL:
+    if code in _FULL or (code in _NO_ROOM and _is_full(file.parent)):
         return NotReady(f"no space left for {file}; free some and try again")
     if code in _NOT_WRITABLE:
         return NotReady(f"cannot write {file}; check that the folder exists and its permissions")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
 from letopis.archive.link_cache import LINK_TYPES, TYPE_CODES
-from letopis.index.link_storage import SAME_LINKS, Bytes, Int32, Ints, LinkJournal, LinkSegment
+from letopis.index.link_storage import SAME_LINKS, Bytes, Int32, Ints, LinkSegment
 from letopis.index.url_table import GOOD, REDIRECT, UNKNOWN, UrlCheck, UrlRuleTargets, UrlStates, UrlTable
 from letopis.lazy import np, npt
 from letopis.model import LinkType
-from letopis.zstandard import zstd
 
 Mask: TypeAlias = "npt.NDArray[np.bool_]"
 
@@ -63,15 +63,19 @@ class Graph:
     """Everything known about links when it was made; does not change any more."""
 
     def __init__(
-        self, segment: LinkSegment, history: GraphHistory, addresses: UrlTable, states: UrlStates, texts: LinkJournal,
-        ruled: UrlRuleTargets | None = None, seeds: tuple[str, ...] = (),
+        self, segment: LinkSegment, history: GraphHistory, addresses: UrlTable, states: UrlStates,
+        read_lines: Callable[[LinkSegment, int], list[str]], ruled: UrlRuleTargets | None = None,
+        seeds: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
-        """`seeds` are where crawls began: maps of sites without a home page do as well."""
+        """`read_lines` reads a frame of texts by its number.
+
+        `seeds` are where crawls began: maps of sites without a home page do as well.
+        """
         self.segment = segment
         self.history = history
         self.addresses = addresses
         self.states = states
-        self._texts = texts
+        self._read_lines = read_lines
         self.ruled = ruled
         self.seeds = seeds
         self.hosts: Int32 = addresses.hosts()
@@ -113,8 +117,7 @@ class Graph:
         # Plain numbers: `unique` loads a part of numpy that takes as long as the rest of an answer.
         for frame in sorted(set(frames.tolist())):
             low, high = np.searchsorted(ordered, [frame, frame + 1])
-            packed = self._texts.read(int(self.segment.text_frames[frame]))
-            lines = zstd.decompress(packed).decode("utf-8", "surrogatepass").split("\n")
+            lines = self._read_lines(self.segment, frame)
             first = int(ends[frame] - self.segment.text_links[frame])
             for at in order[low:high].tolist():
                 found[at] = lines[int(places[at]) - first]

@@ -43,6 +43,7 @@ from letopis.index.link_storage import (
     ROLE_REQUISITE,
     SAME_LINKS,
     Ints,
+    LastLinks,
     LinkFrame,
     LinkJournal,
     LinkSegment,
@@ -50,7 +51,7 @@ from letopis.index.link_storage import (
     empty_segment,
     join_segments,
     unpack_segment,
-)
+)  # fmt: skip
 from letopis.index.url_table import UrlTable, apply_url_rules, read_url_states
 from letopis.lazy import np
 from letopis.model import Page
@@ -80,33 +81,6 @@ _LIST_TYPES = (
     "application/feed+json",
 )  # fmt: skip
 _REQUISITE_TYPES = ("image/", "font/", "audio/", "video/", "text/css", "text/javascript", "application/javascript")
-
-
-class LastLinks:
-    """The key of the links of each page's last version: 8 bytes an address."""
-
-    def __init__(self) -> None:
-        self._keys = np.zeros(1024, np.int64)
-
-    def learn(self, segment: LinkSegment) -> None:
-        """What a segment says, in its order."""
-        if len(segment.pages):
-            self._grow(int(segment.pages.max()))
-            self._keys[segment.pages] = segment.link_keys
-
-    def replaced(self, page: int, key: int) -> bool:
-        """Notes a page's links; whether they differ from those noted before."""
-        self._grow(page)
-        if int(self._keys[page]) == key:
-            return False
-        self._keys[page] = key
-        return True
-
-    def _grow(self, page: int) -> None:
-        if page >= len(self._keys):
-            larger = np.zeros(max(page + 1, 2 * len(self._keys)), np.int64)
-            larger[: len(self._keys)] = self._keys
-            self._keys = larger
 
 
 class _VersionRow(NamedTuple):
@@ -306,7 +280,11 @@ class LinkIndex:
     def graph(self) -> Graph:
         """Everything known about links now, as of any date; the same value until something is recorded."""
         with self._turn:
-            self.catch_up()
+            try:
+                self.catch_up()
+            except NotReady:  # a full disk: what was taken in before can be read
+                if not self._frames:
+                    raise
             mark = self._mark()
             if self._made is None or self._made[0] != mark:
                 times = self._times(mark.versions)
@@ -324,7 +302,7 @@ class LinkIndex:
         history = GraphHistory(segment, times)
         states = read_url_states(self._archive, addresses, lambda page: good_checks(segment, history, page))
         return Graph(
-            segment, history, addresses, states, self._texts, apply_url_rules(addresses, rules) if rules else None,
+            segment, history, addresses, states, self._read_lines, apply_url_rules(addresses, rules) if rules else None,
             tuple(seed for plan in crawl_plans(self._archive) for seed in plan.seeds),
         )  # fmt: skip
 
@@ -406,6 +384,36 @@ class LinkIndex:
             self._addresses = UrlTable.of(segment)
             self._last_links = LastLinks()
             self._last_links.learn(segment)
+
+    def _read_lines(self, segment: LinkSegment, number: int) -> list[str]:
+        """The texts of the links of one frame; damaged ones are read out of the archive, and taken in again later."""
+        packed = self._texts.read(int(segment.text_frames[number]))
+        if packed is not None:
+            return zstd.decompress(packed).decode("utf-8", "surrogatepass").split("\n")
+        with suppress(NotReady):
+            self._take_in_again(int(segment.text_frames[number]))
+        own = np.where(segment.counts == SAME_LINKS, 0, segment.counts)
+        ends, end = np.cumsum(own), int(segment.text_links[: number + 1].sum())
+        rows = np.flatnonzero((own > 0) & (ends <= end) & (ends > end - segment.text_links[number]))
+        return [line for row in rows.tolist() for line in self._lines_anew(segment, row)]
+
+    def _lines_anew(self, segment: LinkSegment, row: int) -> list[str]:
+        """As many as the version had; without texts where it can be read no more."""
+        final = UrlTable.of(segment)[segment.finals[row]] if segment.finals[row] >= 0 else ""
+        links, count = links_of_version(self._archive, int(segment.ids[row]), final), int(segment.counts[row])
+        lines = [] if links is None else links.lines.decode("utf-8", "surrogatepass").split("\n")
+        return lines if len(lines) == count else [""] * count
+
+    def _take_in_again(self, text_frame: int) -> None:
+        """Forgets the versions from a frame of texts on, or all where none of the texts can be read."""
+        with self._turn, locked_folder(self._folder):
+            self._read_new()
+            places = self._joined().text_frames.tolist()
+            if next(self._texts.frames(), None) is None:
+                self._links.cut(0)
+            elif text_frame in places:
+                self._links.cut(self._frames[places.index(text_frame)].offset)
+            self._forget()
 
     def _still_there(self, known: LinkFrame) -> bool:
         """Whether the last frame we know is what lies at its place: another process may have joined small ones."""

@@ -70,9 +70,8 @@ class LinkJournal:
             return
         with self.file.open("rb") as opened:
             magic = opened.read(len(JOURNAL_MAGIC))
-            if magic in _OUTDATED_MAGICS:
+            if not _is_journal(self.file, magic):
                 return
-            _check_journal_magic(self.file, magic)
             opened.seek(max(start, len(JOURNAL_MAGIC)))
             while found := _next_frame(opened.tell(), opened.read(FRAME_HEAD_SIZE)):
                 frame, checksum = found
@@ -81,11 +80,9 @@ class LinkJournal:
                     return
                 yield frame, payload
 
-    def read(self, offset: int) -> bytes:
-        """The payload of the frame at an offset; Damaged when it is not what was written."""
-        for _, payload in self.frames(offset):
-            return payload
-        raise Damaged(f"{self.file} is damaged at byte {offset}; delete its folder to rebuild it")
+    def read(self, offset: int) -> bytes | None:
+        """The payload of the frame at an offset; None when it is not what was written."""
+        return next((payload for _, payload in self.frames(offset)), None)
 
     def append(self, payload: bytes, versions: int, last: int) -> LinkFrame:
         """Adds a frame; it is on disk when this returns."""
@@ -110,12 +107,11 @@ class LinkJournal:
                 os.fsync(opened.fileno())
 
 
-def _check_journal_magic(file: Path, found: bytes) -> None:
-    if found == JOURNAL_MAGIC or JOURNAL_MAGIC.startswith(found):
-        return
-    if found[:14] == JOURNAL_MAGIC[:14]:
+def _is_journal(file: Path, magic: bytes) -> bool:
+    """Whether a file is to be read; one of an earlier format or with a damaged beginning is written again."""
+    if magic != JOURNAL_MAGIC and magic not in _OUTDATED_MAGICS and magic[:14] == JOURNAL_MAGIC[:14]:
         raise NewerFormat(f"{file} was written by a later release; update Letopis or delete its folder")
-    raise Damaged(f"{file} is not an index of links; delete its folder to rebuild it")
+    return magic == JOURNAL_MAGIC
 
 
 def _next_frame(offset: int, head: bytes) -> tuple[LinkFrame, int] | None:
@@ -342,3 +338,30 @@ def join_segments(parts: Sequence[LinkSegment]) -> LinkSegment:
         column = [getattr(part, field.name) for part in parts]
         columns.append(TextColumn.join(column) if str(field.type) == "TextColumn" else np.concatenate(column))
     return LinkSegment(*columns)
+
+
+class LastLinks:
+    """The key of the links of each page's last version: 8 bytes an address."""
+
+    def __init__(self) -> None:
+        self._keys = np.zeros(1024, np.int64)
+
+    def learn(self, segment: LinkSegment) -> None:
+        """What a segment says, in its order."""
+        if len(segment.pages):
+            self._grow(int(segment.pages.max()))
+            self._keys[segment.pages] = segment.link_keys
+
+    def replaced(self, page: int, key: int) -> bool:
+        """Notes a page's links; whether they differ from those noted before."""
+        self._grow(page)
+        if int(self._keys[page]) == key:
+            return False
+        self._keys[page] = key
+        return True
+
+    def _grow(self, page: int) -> None:
+        if page >= len(self._keys):
+            larger = np.zeros(max(page + 1, 2 * len(self._keys)), np.int64)
+            larger[: len(self._keys)] = self._keys
+            self._keys = larger

@@ -19,7 +19,7 @@ from typing import Any
 
 from letopis.archive import Archive
 from letopis.archive.index_facts import choice_counts
-from letopis.binary import make_private_folder
+from letopis.binary import atomic_file, make_private_folder
 from letopis.index.page_text import Snippet
 from letopis.tuples import NamedTuple
 
@@ -91,9 +91,8 @@ class PageWeights:
         """Replaces the file of an archive's folder."""
         target = folder / "index" / "weights"
         make_private_folder(target.parent)
-        fresh = target.with_suffix(f".{os.getpid()}")
-        fresh.write_bytes(_MAGIC + _little_endian(self.keys).tobytes() + _little_endian(self.ranks).tobytes())
-        fresh.replace(target)
+        with atomic_file(target) as out:
+            out.write(_MAGIC + _little_endian(self.keys).tobytes() + _little_endian(self.ranks).tobytes())
 
     @classmethod
     def load(cls, folder: Path) -> PageWeights | None:

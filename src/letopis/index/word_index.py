@@ -105,9 +105,19 @@ class WordIndex:
             if getattr(self._held, "back", False):
                 self._open_as_it_is()
             elif fresh or self._snapshot is None:
-                self.catch_up()
+                try:
+                    self.catch_up()
+                except NotReady:  # a full disk: what was taken in before can be read
+                    if self._snapshot is None:
+                        raise
             assert self._snapshot is not None
             return self._snapshot
+
+    def is_made(self) -> bool:
+        """Whether there is something to ask, behind or not."""
+        with self._turn:
+            self._follow_disk()
+            return self._snapshot is not None
 
     def _refresh_forms(self) -> None:
         """Learns word forms when enough was taken in since they were last learned."""

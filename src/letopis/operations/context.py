@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
@@ -10,7 +11,7 @@ from typing import Literal, Protocol
 from letopis.archive import Archive
 from letopis.archive.audit import seconds_to_next_day, usage_of
 from letopis.config import Settings
-from letopis.errors import LetopisError, QuotaUsedUp, Refused
+from letopis.errors import LetopisError, NotReady, QuotaUsedUp, Refused
 from letopis.fetch import Origin, is_private_url
 from letopis.model import to_millis
 from letopis.model.rights import OWN
@@ -87,6 +88,19 @@ class Context(NamedTuple):
     def open_archive(self) -> Archive:
         """The archive once more, for operations that open and close it themselves."""
         return Archive(settings=self.archive.settings, clock=self.archive.clock)
+
+    @contextmanager
+    def reading_on(self, still_here: Callable[[], object]) -> Iterator[None]:
+        """What is asked of the machine only beside an answer: where a full disk forbids it, what is here answers.
+
+        Where that is nothing, the error stands.
+        """
+        try:
+            yield
+        except NotReady as error:
+            if not still_here():
+                raise
+            self.progress.remark(f"answered from what is here already: {error}")
 
     def moment(self, at: datetime | None = None) -> datetime:
         """A time that was asked for; now where none was."""

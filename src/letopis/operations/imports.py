@@ -141,22 +141,25 @@ def import_archives(context: Context, asked: ImportCommand) -> Value[ImportAnswe
     taken stays.
     """
     hints = SourceHints(asked.url, Path(asked.urls) if asked.urls else None, asked.path)
-    with _with_standard_input(asked.sources) as sources:
-        done = _Import(context, sources, asked.kind, hints, asked.watches, asked.seeds, asked.tag)
+    with _with_standard_input(asked.sources) as names, _errors_naming(names):
+        done = _Import(context, tuple(names), asked.kind, hints, asked.watches, asked.seeds, asked.tag, names)
         return done.carried_out(base=asked.base)
 
 
 @contextmanager
-def _with_standard_input(sources: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Sources with a file in place of standard input: what a source is shows at its beginning, and ZIP at its end."""
+def _with_standard_input(sources: Sequence[str]) -> Iterator[Mapping[str, str]]:
+    """What errors call each source. A file takes the place of standard input: what a source is shows at its beginning,
+    and ZIP at its end.
+    """
     if STANDARD_INPUT not in sources:
-        yield sources
+        yield {source: source for source in sources}
         return
     with tempfile.TemporaryDirectory(prefix="letopis-import-") as folder:
         file = Path(folder) / "standard-input"
         with file.open("wb") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
-        yield [str(file) if source == STANDARD_INPUT else source for source in sources]
+        copies = [(str(file), "standard input") if source == STANDARD_INPUT else (source, source) for source in sources]
+        yield dict(copies)
 
 
 @operation(
@@ -171,15 +174,28 @@ def import_upload(context: Context, asked: UploadCommand) -> Value[ImportAnswer]
     """
     name = plain_file_name(asked.name)
     file = asked.file.rename(asked.file.with_name(name)) if name else asked.file
-    kind = asked.kind or source_kind(str(file))
-    if kind == CDXJ:
-        raise UsageError("an index names other files; import it with the command line, or send those files")
-    work = _Import(context, [str(file)], kind, SourceHints(asked.url), asked.watches, asked.seeds, asked.tag)
-    answer = work.carried_out()
-    for fault in answer.faults:
-        if not answer.value.taken:
-            raise type(fault)(fault.message.replace(f"{file.parent}/", ""), fault.remedy)
-    return answer
+    hints, names = SourceHints(asked.url), {str(file): name or "the file"}
+    with _errors_naming(names):
+        kind = asked.kind or source_kind(str(file))
+        if kind == CDXJ:
+            raise UsageError("an index names other files; import it with the command line, or send those files")
+        work = _Import(context, [str(file)], kind, hints, asked.watches, asked.seeds, asked.tag, names)
+        answer = work.carried_out()
+        for fault in answer.faults:
+            if not answer.value.taken:
+                raise fault
+        return answer
+
+
+@contextmanager
+def _errors_naming(names: Mapping[str, str]) -> Iterator[None]:
+    """Errors call files as whoever sent them does: where those are kept meanwhile tells them nothing."""
+    try:
+        yield
+    except LetopisError as error:
+        for file, name in names.items():
+            error.args = (error.message.replace(file, name),)
+        raise
 
 
 def plain_file_name(name: str) -> str:
@@ -197,6 +213,7 @@ class _Import(NamedTuple):
     watches: bool
     seeds: CrawlScope | None
     tag: str
+    names: Mapping[str, str]
 
     def carried_out(self, base: str = "") -> Value[ImportAnswer]:
         """Captures first, then what is watched or crawled from now on."""
@@ -244,19 +261,22 @@ class _Import(NamedTuple):
     def _faults(self, report: ImportReport) -> list[LetopisError]:
         empty = [
             UsageError(f"nothing was imported from {source}; give a file that contains captures, or name its kind")
-            for source in report.empty
+            for source in map(self._name, report.empty)
         ]
         wish = "names no page that could be imported; give another list"
         if not self.watches and not self.seeds:
             wish = "is a list of addresses; add --watches to watch them, or --seeds page to crawl them"
-        lists = [UsageError(f"{source} {wish}") for source in report.lists]
+        lists = [UsageError(f"{self._name(source)} {wish}") for source in report.lists]
         cut = [
             Damaged(
                 f"{source} breaks off or is damaged; what can be read of it was taken in, import the whole file as well"
             )
-            for source in report.cut
+            for source in map(self._name, report.cut)
         ]
         return [*empty, *lists, *cut]
+
+    def _name(self, source: str) -> str:
+        return self.names.get(source, source)
 
 
 def _future_remarks(report: ImportReport) -> Iterator[str]:
@@ -350,7 +370,9 @@ def import_sent_file(context: Context, asked: ImportSentFile) -> Value[ImportAns
     if file is None or not file.is_file():
         raise NotFound(f"no file '{asked.file}' was sent with this job; send it to /runs/import")
     try:
-        watches, seeds = (asked.watches, asked.seeds) if is_list(str(file), asked.kind) else (False, None)
+        with _errors_naming({str(file): asked.file}):
+            listed = is_list(str(file), asked.kind)
+        watches, seeds = (asked.watches, asked.seeds) if listed else (False, None)
         wish = UploadCommand(file=file, name=asked.file, kind=asked.kind, watches=watches, seeds=seeds)
         answer = import_upload(context, wish)
     except Cancelled:

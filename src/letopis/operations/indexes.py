@@ -24,7 +24,7 @@ def current_graph(context: Context) -> Graph:
     """All links up to now, the pages read here or by a cluster that sees them."""
     index = link_index(context.archive)
     show = partial(context.counted_progress, of=index.behind(), what="versions")
-    with spread_over(context.archive.settings, where_shared=True) as runner:
+    with context.reading_on(lambda: index.last), spread_over(context.archive.settings, where_shared=True) as runner:
         if runner is None:
             index.catch_up(show, context.progress.cancelled)
         else:

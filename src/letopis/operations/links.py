@@ -298,7 +298,8 @@ def rank(context: Context, asked: RankQuery) -> Rows[RankRow]:
     moment = graph.as_of(to_millis(when), name)
     ranked = _ranked(context, moment, name, asked)
     if name is None and asked.at is None and not asked.external and context.rights & OWN:
-        save_ranks(context.archive, moment, ranked)
+        with context.reading_on(lambda: True):
+            save_ranks(context.archive, moment, ranked)
     about = {"coefficient": asked.coefficient, "site": name, "at": when}
     return Rows(rank_rows(moment, ranked, asked.top), about)
 

@@ -82,7 +82,8 @@ def version_at(
         if at is not None and last is None:
             context.archive.answers.resource(url)
         if at is None or last is None or at > last.checked_at:
-            _require_available(context, url, browser=browser)
+            with context.reading_on(lambda: last):
+                _require_available(context, url, browser=browser)
     return context.archive.get(url, at=at)
 
 
@@ -161,9 +162,9 @@ def _requested_version(context: Context, asked: GetQuery) -> Version:
         return archive.get(url, version=asked.version)
     if asked.last_available:
         if _may_check(context, asked.offline):
-            checks.check_pages(
-                context, [url], checker.CheckOptions(private_ok=context.private_ok, browser=asked.browser)
-            )
+            options = checker.CheckOptions(private_ok=context.private_ok, browser=asked.browser)
+            with context.reading_on(lambda: archive.answers.last_check(url)):
+                checks.check_pages(context, [url], options)
         return archive.get(url)
     try:
         return version_at(context, url, asked.at, offline=asked.offline, browser=asked.browser)

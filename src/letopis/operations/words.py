@@ -66,7 +66,7 @@ def word_index(archive: Archive) -> WordIndex:
 def current_words(context: Context, *, rebuild: bool = False) -> WordIndex:
     """The words of all versions up to now, the pages read here or by a cluster that sees them."""
     archive = context.archive
-    with spread_over(archive.settings, where_shared=True) as runner:
+    with context.reading_on(word_index(archive).is_made), spread_over(archive.settings, where_shared=True) as runner:
         index = word_index(archive) if runner is None else WordIndex(archive, runner)
         take_in = index.rebuild if rebuild else index.catch_up
         of = archive.stats().versions if rebuild else index.lag()

@@ -32,7 +32,7 @@ MOST_ROWS = 10_000
 _MOST_FILTER = 200
 T = TypeVar("T")
 _DIGITS = re.compile(r"([0-9]+)")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _OWN = ("sort", "filter", "page", "hide", "as")
 _NOT_DATA = "actions"
 _MEDIA_TYPES = {
@@ -273,7 +273,7 @@ def _csv_bytes(table: TableView) -> bytes:
 def _safe_cell(value: Any) -> str:
     """A text from a page never becomes a formula of whoever opens the file."""
     text = plain_text(value)
-    return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text
+    return text if isinstance(value, int | float) or not text.startswith(_FORMULA) else f"'{text}"
 
 
 def _json_bytes(table: TableView) -> bytes:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from letopis import Archive
 from letopis.archive.link_cache import LinkCacheWriter, RecordedPage, link_cache_folder, pack_links
 from letopis.config import Settings, StoreSettings
-from letopis.errors import Damaged, LetopisError
+from letopis.errors import LetopisError
 from letopis.extract import read_page
 from letopis.index.link_index import MAX_SMALL_FRAMES, LinkIndex
 from letopis.index.link_reports import links_out
@@ -124,13 +124,32 @@ def test_a_flipped_byte_is_noticed_and_what_follows_is_taken_in_again(
         assert [targets_at(LinkIndex(archive), START + day * DAY) for day in range(2)] == [["a"], ["b"]]
 
 
-def test_a_file_of_another_kind_is_refused_with_a_sentence(archive: Archive) -> None:
+@pytest.mark.parametrize("name", ["links.log", "texts.log"])
+@pytest.mark.parametrize("at", [3, 50, -3])
+def test_a_damaged_index_answers_as_before_and_is_built_again(archive: Archive, name: str, at: int) -> None:
+    for day in range(3):
+        archive.put(HOME, page(f"{day}a", f"{day}b"), at=START + day * DAY)
+        LinkIndex(archive).catch_up()
+    damaged = log_of(archive).with_name(name)
+    raw = bytearray(damaged.read_bytes())
+    raw[at] ^= 1
+    damaged.write_bytes(raw)
+    graph = LinkIndex(archive).graph()
+    for day in (2, 1, 0):
+        found = links_out(graph.as_of(to_millis(START + day * DAY)), HOME)
+        assert [row.text for row in found] == [f"{day}a", f"{day}b"]
+    built = LinkIndex(archive).graph().segment
+    texts = LinkJournal(log_of(archive).with_name("texts.log"))
+    assert len(built.targets) == 6
+    assert all(texts.read(frame) for frame in built.text_frames.tolist())
+
+
+def test_a_file_of_another_kind_is_no_index_and_is_replaced(archive: Archive) -> None:
     archive.put(HOME, page("a"), at=START)
     log = log_of(archive)
     log.parent.mkdir(parents=True)
     log.write_bytes(b"something else entirely")
-    with pytest.raises(Damaged, match="delete"):
-        LinkIndex(archive).graph()
+    assert targets_at(LinkIndex(archive), START) == ["a"]
 
 
 def as_written_before(file: Path) -> None:
@@ -167,13 +186,12 @@ def test_links_that_an_earlier_crawl_left_are_read_anew(archive: Archive) -> Non
     assert not left.exists()
 
 
-def test_lost_texts_are_named_and_the_links_still_stand(archive: Archive) -> None:
+def test_lost_texts_are_read_out_of_the_archive(archive: Archive) -> None:
     archive.put(HOME, page("a"), at=START)
     index = LinkIndex(archive)
     graph = index.graph()
     (archive.folder / "index" / "links" / "texts.log").write_bytes(JOURNAL_MAGIC)
-    with pytest.raises(Damaged, match=r"texts\.log"):
-        links_out(graph.as_of(to_millis(START)), HOME)
+    assert [row.text for row in links_out(graph.as_of(to_millis(START)), HOME)] == ["a"]
     assert len(graph.as_of(to_millis(START)).targets) == 1
 
 
