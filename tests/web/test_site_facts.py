@@ -343,3 +343,18 @@ def test_the_steps_of_a_circle_of_redirects_are_joined_by_arrows(tmp_path: Path)
             shown = client.get("/site/a.example?view=report&kind=loop").text
     steps = shown.partition('<td data-label="Pages">')[2].partition("</td>")[0]
     assert steps.count(" →<br>") == steps.count('class="page"') - 1 > 0
+
+
+def test_a_search_is_narrowed_by_kinds_and_languages_in_words(mixed: WebClient) -> None:
+    shown = mixed.get("/search?q=text&type=text/html").text
+    assert 'aria-label="Without HTML"' in shown
+    shown = mixed.get("/search?q=a&lang=cs").text
+    assert 'aria-label="Without čeština"' in shown
+
+
+def test_a_search_takes_the_dates_of_the_http_interface(mixed: WebClient) -> None:
+    for name in ("from", "to"):
+        refused = mixed.get(f"/search?q=news&{name}=bad", Accept="text/html")
+        assert (refused.status, "bad" in refused.text.partition("<main")[2]) == (400, True), name
+    asked = mixed.get("/search?q=news&from=2024-01-01").text
+    assert "also in versions since 2024-01-01" in asked

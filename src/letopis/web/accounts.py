@@ -79,11 +79,11 @@ TOKEN_COLUMNS = (
     TableColumn("revoke", translatable("Actions"), "actions"),
 )
 AUDIT_LOG_COLUMNS = (
-    TableColumn("time", translatable("When"), "ago"),
+    TableColumn("time", translatable("When"), "time"),
     TableColumn("who", translatable("Who")),
     TableColumn("action", translatable("What"), "named"),
     TableColumn("subject", translatable("About"), "custom"),
-    TableColumn("address", translatable("From"), hidden=True),
+    TableColumn("address", translatable("From")),
 )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -123,6 +125,7 @@ def _queued(request: Request, form: dict[str, str]) -> int:
 
 welcome_router = APIRouter(route_class=PageRoute)
 
+_NO_FORM: Mapping[str, str] = MappingProxyType({})
 _RUN, _OPTION = Markup("<code>letopis run</code>"), Markup("<code>--archive</code>")
 
 
@@ -141,10 +144,12 @@ def welcome(request: Request, archive: ArchiveDep) -> Response:
     return _welcome_page(request, archive)
 
 
-def _welcome_page(request: Request, archive: Archive, status: int = 200, problem: str = "", url: str = "") -> Response:
+def _welcome_page(
+    request: Request, archive: Archive, status: int = 200, problem: str = "", form: Mapping[str, str] = _NO_FORM
+) -> Response:
     return render_page(
         request, "welcome.html", status, place=_location(archive), public=archive.settings.serve.public,
-        problem=problem, url=url, works=archive.settings.serve.work, command=_RUN, option=_OPTION,
+        problem=problem, form=form, works=archive.settings.serve.work, command=_RUN, option=_OPTION,
     )  # fmt: skip
 
 
@@ -168,5 +173,5 @@ def begin(request: Request, archive: ArchiveDep, form: FormDep) -> Response:
         asked = bind(AddWatches, {"url": url, "every": form.get("every", "1h")}, context.moment())
         watch = next(iter(add_watches(context, asked, keep=True)))
     except LetopisError as error:
-        return _welcome_page(request, archive, form_status(error), shell_words(error), url)
+        return _welcome_page(request, archive, form_status(error), shell_words(error), form)
     return RedirectResponse(f"/watches/{watch.id}?done={watch.outcome}", 303)
