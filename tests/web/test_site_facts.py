@@ -220,6 +220,8 @@ def test_broken_links_tell_how_many_addresses_nobody_has_looked_at(mixed: WebCli
     shown = mixed.get("/site/a.example?view=broken").text
     assert "Its pages link to 4 addresses, here and on other sites, 1 of them is without an answer yet." in shown
     assert "No link of this site is known to be broken." in shown
+    unanswered = shown.partition("Addresses without an answer yet")[2].partition("</ul>")[0]
+    assert re.findall(r'href="/url/([^"]+)"', unanswered) == ["http://never.example/", HOME]
 
 
 def test_an_address_that_is_not_here_leads_to_its_site(mixed: WebClient) -> None:
