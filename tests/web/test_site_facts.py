@@ -9,7 +9,7 @@ from html import unescape
 from pathlib import Path
 from time import monotonic
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 from served_archive import WebClient, at, look, running
@@ -360,3 +360,17 @@ def test_a_search_takes_the_dates_of_the_http_interface(mixed: WebClient) -> Non
         assert (refused.status, "bad" in refused.text.partition("<main")[2]) == (400, True), name
     asked = mixed.get("/search?q=news&from=2024-01-01").text
     assert "also in versions since 2024-01-01" in asked
+
+
+def test_the_filter_of_a_table_finds_what_its_cells_say(mixed: WebClient) -> None:
+    audit = "/site/a.example?view=audit&as=json"
+    assert {row["url"] for row in rows(mixed, f"{audit}&filter=no+links+to+it")} == {LATE}
+    czech = mixed.get(f"{audit}&filter={quote('nikdo na ni')}", Accept_Language="cs")
+    assert [row["url"] for row in json.loads(czech.text)] == [LATE]
+
+
+def test_an_audited_page_bears_how_grave_its_issues_are(mixed: WebClient) -> None:
+    rows(mixed, "/site/a.example?view=audit&as=json")
+    pages = mixed.get("/site/a.example?view=audit").text.partition('id="pages"')[2]
+    assert '<span class="badge">canonical address missing</span>' in pages
+    assert '<span class="badge changed">no links to it</span>' in pages
