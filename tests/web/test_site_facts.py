@@ -292,7 +292,7 @@ def test_the_links_around_a_page_are_those_of_the_whole_web_then(archive: Archiv
 
 
 def test_the_crawl_page_tells_what_comes_next_and_a_host_can_be_dropped(archive: Archive) -> None:
-    enqueue_seeds(archive, CrawlOptions(("http://c.example/", "http://c.example/2")))
+    enqueue_seeds(archive, CrawlOptions(("http://c.example/", "http://c.example/2", "http://d.example/")))
     with archive.catalog.transaction() as cursor:
         host = archive.catalog.resources.ensure_host(cursor, "c.example")
         archive.catalog.queues.set_hosts(cursor, [("127.0.0.9", 0, 0, 1.0, 5, 0, host)])
@@ -305,12 +305,13 @@ def test_the_crawl_page_tells_what_comes_next_and_a_host_can_be_dropped(archive:
         assert [(row["name"], row["waiting"], row["due"]) for row in status["hosts"]] == [("c.example", 2, 0)]
         assert status["next"] == [{"url": HOME, "due": rfc3339(at(90))}]
         shown = olga.get("/crawl").text
-        assert "Next: 2 pages never visited, then 1 overdue page." in shown
+        assert "Next: 3 pages never visited, then 1 overdue page." in shown
+        assert "1 more page that was never visited is on a host that no crawl has asked yet." in shown
         assert HOME.partition("://")[2] in shown.partition("Visited next")[2]
         assert Person(web, "uwe").send("/crawl", host="c.example", action="drop")[0] == 403
         assert olga.send("/crawl", host="c.example", action="drop") == (303, "/crawl?dropped=c.example")
         assert "No more visits to c.example are planned" in olga.get("/crawl?dropped=c.example").text
-        assert web.get("/api/v1/crawls").json()["new"] == 0
+        assert web.get("/api/v1/crawls").json()["new"] == 1
 
 
 def test_a_project_shows_what_changed_in_it_and_what_is_unavailable(archive: Archive, web: WebClient) -> None:
