@@ -38,7 +38,7 @@ from letopis.tuples import NamedTuple
 MOST_LISTED = 2_000
 """Rows of one kind that a list keeps; whoever wants all of them asks for the data."""
 MOST_RANKS = 500
-_UNCHECKED = 200
+_UNCHECKED = 100
 """Addresses without an answer that stand below a list of broken links."""
 FRESH = 5.0
 """Seconds for which a graph is good enough for a page."""

@@ -83,7 +83,7 @@ AUDIT_LOG_COLUMNS = (
     TableColumn("who", translatable("Who")),
     TableColumn("action", translatable("What"), "named", called=AUDIT_NAMES),
     TableColumn("subject", translatable("About"), "custom"),
-    TableColumn("address", translatable("From")),
+    TableColumn("address", translatable("IP address")),
 )
 
 
