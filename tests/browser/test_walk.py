@@ -276,7 +276,7 @@ def test_on_the_phone_hosts_of_a_crawl_are_cards_that_need_no_scrolling_to_the_s
             labels = (
                 group.locator("tbody tr").first.locator("td").evaluate_all("all => all.map(one => one.dataset.label)")
             )
-            assert labels == ["Host", "Fetches", "Never seen", "Overdue", "Failures in a row", "Crawl-delay"]
+            assert labels == ["Host", "Fetches", "Never visited", "Overdue", "Failures in a row", "Crawl-delay"]
             tab.locator("[data-live]").wait_for()
 
 

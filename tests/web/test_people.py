@@ -204,6 +204,15 @@ def test_the_first_start_leads_from_the_owner_to_the_first_watch(tmp_path: Path)
         assert 'value="http://example.org/"' in olga.see("/jobs?site=http%3A%2F%2Fexample.org%2F")
 
 
+def test_a_refused_first_page_keeps_all_that_was_chosen(web: WebClient) -> None:
+    status, shown = Person(web, "olga").send("/welcome", url="no address", what="crawl", every="7d")
+    assert status == 422
+    assert 'value="no address"' in shown
+    assert 'value="crawl" checked' in shown
+    assert '<option value="7d" selected>' in shown
+    assert shown.count(" selected>") == 1
+
+
 def test_storage_tells_quotas_and_owners_the_room_on_disk(web: WebClient) -> None:
     text = Person(web, "olga").see("/storage")
     assert "store.max_bytes" in text

@@ -131,3 +131,8 @@ def test_an_alert_of_many_results_says_how_many_though_it_keeps_the_first_alone(
     for place in ("/alerts", "/"):
         assert "120 new results" in uwe.see(place)
     assert "and 117 more" in uwe.see("/alerts")
+
+
+def test_a_table_of_one_site_is_saved_under_its_name(web: WebClient) -> None:
+    shown = Person(web, "uwe").see("/saved/new?question=broken&with=site%3Dexample.org")
+    assert 'value="Broken links: example.org"' in shown

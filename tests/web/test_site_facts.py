@@ -9,7 +9,7 @@ from html import unescape
 from pathlib import Path
 from time import monotonic
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 from served_archive import WebClient, at, look, running
@@ -220,6 +220,8 @@ def test_broken_links_tell_how_many_addresses_nobody_has_looked_at(mixed: WebCli
     shown = mixed.get("/site/a.example?view=broken").text
     assert "Its pages link to 4 addresses, here and on other sites, 1 of them is without an answer yet." in shown
     assert "No link of this site is known to be broken." in shown
+    unanswered = shown.partition("Addresses without an answer yet")[2].partition("</ul>")[0]
+    assert re.findall(r'href="/url/([^"]+)"', unanswered) == ["http://never.example/", HOME]
 
 
 def test_an_address_that_is_not_here_leads_to_its_site(mixed: WebClient) -> None:
@@ -290,7 +292,7 @@ def test_the_links_around_a_page_are_those_of_the_whole_web_then(archive: Archiv
 
 
 def test_the_crawl_page_tells_what_comes_next_and_a_host_can_be_dropped(archive: Archive) -> None:
-    enqueue_seeds(archive, CrawlOptions(("http://c.example/", "http://c.example/2")))
+    enqueue_seeds(archive, CrawlOptions(("http://c.example/", "http://c.example/2", "http://d.example/")))
     with archive.catalog.transaction() as cursor:
         host = archive.catalog.resources.ensure_host(cursor, "c.example")
         archive.catalog.queues.set_hosts(cursor, [("127.0.0.9", 0, 0, 1.0, 5, 0, host)])
@@ -303,12 +305,13 @@ def test_the_crawl_page_tells_what_comes_next_and_a_host_can_be_dropped(archive:
         assert [(row["name"], row["waiting"], row["due"]) for row in status["hosts"]] == [("c.example", 2, 0)]
         assert status["next"] == [{"url": HOME, "due": rfc3339(at(90))}]
         shown = olga.get("/crawl").text
-        assert "Next: 2 pages never visited, then 1 overdue page." in shown
+        assert "Next: 3 pages never visited, then 1 overdue page." in shown
+        assert "1 more page that was never visited is on a host that no crawl has asked yet." in shown
         assert HOME.partition("://")[2] in shown.partition("Visited next")[2]
         assert Person(web, "uwe").send("/crawl", host="c.example", action="drop")[0] == 403
         assert olga.send("/crawl", host="c.example", action="drop") == (303, "/crawl?dropped=c.example")
         assert "No more visits to c.example are planned" in olga.get("/crawl?dropped=c.example").text
-        assert web.get("/api/v1/crawls").json()["new"] == 0
+        assert web.get("/api/v1/crawls").json()["new"] == 1
 
 
 def test_a_project_shows_what_changed_in_it_and_what_is_unavailable(archive: Archive, web: WebClient) -> None:
@@ -343,3 +346,32 @@ def test_the_steps_of_a_circle_of_redirects_are_joined_by_arrows(tmp_path: Path)
             shown = client.get("/site/a.example?view=report&kind=loop").text
     steps = shown.partition('<td data-label="Pages">')[2].partition("</td>")[0]
     assert steps.count(" →<br>") == steps.count('class="page"') - 1 > 0
+
+
+def test_a_search_is_narrowed_by_kinds_and_languages_in_words(mixed: WebClient) -> None:
+    shown = mixed.get("/search?q=text&type=text/html").text
+    assert 'aria-label="Without HTML"' in shown
+    shown = mixed.get("/search?q=a&lang=cs").text
+    assert 'aria-label="Without čeština"' in shown
+
+
+def test_a_search_takes_the_dates_of_the_http_interface(mixed: WebClient) -> None:
+    for name in ("from", "to"):
+        refused = mixed.get(f"/search?q=news&{name}=bad", Accept="text/html")
+        assert (refused.status, "bad" in refused.text.partition("<main")[2]) == (400, True), name
+    asked = mixed.get("/search?q=news&from=2024-01-01").text
+    assert "also in versions since 2024-01-01" in asked
+
+
+def test_the_filter_of_a_table_finds_what_its_cells_say(mixed: WebClient) -> None:
+    audit = "/site/a.example?view=audit&as=json"
+    assert {row["url"] for row in rows(mixed, f"{audit}&filter=no+links+to+it")} == {LATE}
+    czech = mixed.get(f"{audit}&filter={quote('nikdo na ni')}", Accept_Language="cs")
+    assert [row["url"] for row in json.loads(czech.text)] == [LATE]
+
+
+def test_an_audited_page_bears_how_grave_its_issues_are(mixed: WebClient) -> None:
+    rows(mixed, "/site/a.example?view=audit&as=json")
+    pages = mixed.get("/site/a.example?view=audit").text.partition('id="pages"')[2]
+    assert '<span class="badge">canonical address missing</span>' in pages
+    assert '<span class="badge changed">no links to it</span>' in pages

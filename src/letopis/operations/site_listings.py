@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from heapq import nsmallest
+from itertools import islice
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -37,6 +38,8 @@ from letopis.tuples import NamedTuple
 MOST_LISTED = 2_000
 """Rows of one kind that a list keeps; whoever wants all of them asks for the data."""
 MOST_RANKS = 500
+_UNCHECKED = 100
+"""Addresses without an answer that stand below a list of broken links."""
 FRESH = 5.0
 """Seconds for which a graph is good enough for a page."""
 MOST_NAMED = 8
@@ -77,18 +80,30 @@ def count_answers(graph: Graph, site: str, at: int) -> dict[str, int]:
     return dict(zip(ANSWER_KINDS, (pages, live - pages, *rest), strict=True))
 
 
+class UncheckedTarget(NamedTuple):
+    """An address that was never checked, and a page that links to it."""
+
+    url: str
+    source: str
+
+
 class LinkTargets(NamedTuple):
-    """How many addresses the pages of a site link to, and how many of them were never checked."""
+    """How many addresses the pages of a site link to, how many of them were never checked, and the first of those."""
 
     targets: int
     unchecked: int
+    listed: tuple[UncheckedTarget, ...]
 
 
 def count_targets(graph: Graph, site: str, at: int) -> LinkTargets:
     """What a list of broken links can know of: how far the targets of the links have been looked at."""
     moment = graph.as_of(at, site)
-    targets = np.unique(moment.targets[graph.of_site(site)[moment.sources]])
-    return LinkTargets(len(targets), int((moment.kind[moment.ends[targets]] == UNKNOWN).sum()))
+    ours = np.flatnonzero(graph.of_site(site)[moment.sources])
+    targets, first = np.unique(moment.targets[ours], return_index=True)
+    unchecked = moment.kind[moment.ends[targets]] == UNKNOWN
+    pairs = zip(targets[unchecked], moment.sources[ours[first[unchecked]]], strict=True)
+    listed = (UncheckedTarget(moment.url(target), moment.url(source)) for target, source in islice(pairs, _UNCHECKED))
+    return LinkTargets(len(targets), int(unchecked.sum()), tuple(listed))
 
 
 class SiteListing(NamedTuple, Generic[T]):

@@ -79,11 +79,11 @@ TOKEN_COLUMNS = (
     TableColumn("revoke", translatable("Actions"), "actions"),
 )
 AUDIT_LOG_COLUMNS = (
-    TableColumn("time", translatable("When"), "ago"),
+    TableColumn("time", translatable("When"), "time"),
     TableColumn("who", translatable("Who")),
-    TableColumn("action", translatable("What"), "named"),
+    TableColumn("action", translatable("What"), "named", called=AUDIT_NAMES),
     TableColumn("subject", translatable("About"), "custom"),
-    TableColumn("address", translatable("From"), hidden=True),
+    TableColumn("address", translatable("IP address")),
 )
 
 
@@ -134,7 +134,7 @@ def audit_log(request: Request) -> Response:
     rows = list(operations.list_audit(context, operations.AuditQuery(limit=_MOST_AUDIT)))
     table = make_table(request, AUDIT_LOG_COLUMNS, rows, key="log", size=_LINES)
     return table_download(table, "audit") or render_page(
-        request, "audit.html", audit=table, audit_names=AUDIT_NAMES, things=partial(audited_things, context)
+        request, "audit.html", audit=table, things=partial(audited_things, context)
     )
 
 

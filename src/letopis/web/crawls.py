@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -43,7 +45,7 @@ _HOSTS, _LISTED_HOSTS = 20, 200
 HOST_COLUMNS = (
     TableColumn("name", translatable("Host"), "site"),
     TableColumn("fetched", translatable("Fetches"), "number"),
-    TableColumn("waiting", translatable("Never seen"), "number"),
+    TableColumn("waiting", translatable("Never visited"), "number"),
     TableColumn("due", translatable("Overdue"), "number"),
     TableColumn("failures", translatable("Failures in a row"), "number"),
     TableColumn("crawl_delay", translatable("Crawl-delay"), "custom"),
@@ -65,14 +67,15 @@ def _crawl_page(
     request: Request, archive: Archive, status: int = 200, *, queued: int | None = None, dropped: str = "",
     problem: str = "",
 ) -> Response:  # fmt: skip
-    context, owner = context_of(request), principal_of(request).may(OWN)
+    context, owner, figures = context_of(request), principal_of(request).may(OWN), _cached_figures(request)
     found = page_cache_of(request).get(
         "crawl hosts", 2, lambda: crawl_status(context, CrawlStatusQuery(hosts=_LISTED_HOSTS, quick=True)).value.hosts
     )
     address = TableAddress("/crawl", {n: v for n, v in request.query_params.items() if n not in ("queued", "dropped")})
+    unasked = figures["new"] - sum(row.waiting for row in found) if len(found) < _LISTED_HOSTS else 0
     hosts = make_table(address, HOST_COLUMNS if owner else HOST_COLUMNS[:-1], found)
     return table_download(hosts, "hosts") or render_page(
-        request, "crawl.html", status, figures=(figures := _cached_figures(request)), hosts=hosts, listed=_LISTED_HOSTS,
+        request, "crawl.html", status, figures=figures, hosts=hosts, listed=_LISTED_HOSTS, unasked=unasked,
         soon=[(row["url"], parse_time(row["due"], archive.clock())) for row in figures["next"]],
         latest=recent_versions(archive, _LATEST), runs=open_runs(context),
         queued=queued, dropped=dropped, problem=problem, works=archive.settings.serve.work,
@@ -123,6 +126,7 @@ def _queued(request: Request, form: dict[str, str]) -> int:
 
 welcome_router = APIRouter(route_class=PageRoute)
 
+_NO_FORM: Mapping[str, str] = MappingProxyType({})
 _RUN, _OPTION = Markup("<code>letopis run</code>"), Markup("<code>--archive</code>")
 
 
@@ -141,10 +145,12 @@ def welcome(request: Request, archive: ArchiveDep) -> Response:
     return _welcome_page(request, archive)
 
 
-def _welcome_page(request: Request, archive: Archive, status: int = 200, problem: str = "", url: str = "") -> Response:
+def _welcome_page(
+    request: Request, archive: Archive, status: int = 200, problem: str = "", form: Mapping[str, str] = _NO_FORM
+) -> Response:
     return render_page(
         request, "welcome.html", status, place=_location(archive), public=archive.settings.serve.public,
-        problem=problem, url=url, works=archive.settings.serve.work, command=_RUN, option=_OPTION,
+        problem=problem, form=form, works=archive.settings.serve.work, command=_RUN, option=_OPTION,
     )  # fmt: skip
 
 
@@ -168,5 +174,5 @@ def begin(request: Request, archive: ArchiveDep, form: FormDep) -> Response:
         asked = bind(AddWatches, {"url": url, "every": form.get("every", "1h")}, context.moment())
         watch = next(iter(add_watches(context, asked, keep=True)))
     except LetopisError as error:
-        return _welcome_page(request, archive, form_status(error), shell_words(error), url)
+        return _welcome_page(request, archive, form_status(error), shell_words(error), form)
     return RedirectResponse(f"/watches/{watch.id}?done={watch.outcome}", 303)

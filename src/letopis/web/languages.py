@@ -112,6 +112,20 @@ def _czech(count: int) -> int:
 ENGLISH = PageLanguage("en", "English", _english)
 CZECH = PageLanguage("cs", "Čeština", _czech, ",")
 LANGUAGES: Mapping[str, PageLanguage] = {language.code: language for language in (ENGLISH, CZECH)}
+_TONGUES = {
+    "bg": "български", "cs": "čeština", "da": "dansk", "de": "Deutsch", "el": "ελληνικά", "en": "English",
+    "es": "español", "et": "eesti", "fi": "suomi", "fr": "français", "hr": "hrvatski", "hu": "magyar",
+    "it": "italiano", "ja": "日本語", "lt": "lietuvių", "lv": "latviešu", "nl": "Nederlands", "no": "norsk",
+    "pl": "polski", "pt": "português", "ro": "română", "ru": "русский", "sk": "slovenčina", "sl": "slovenščina",
+    "sr": "српски", "sv": "svenska", "tr": "Türkçe", "uk": "українська", "zh": "中文",
+}  # fmt: skip
+
+
+def language_name(code: str) -> str:
+    """What speakers of a language call it; its code where we do not know that."""
+    return _TONGUES.get(code.partition("-")[0].lower(), code)
+
+
 _current: ContextVar[PageLanguage] = ContextVar("letopis_language", default=ENGLISH)
 
 

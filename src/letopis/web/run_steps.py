@@ -288,7 +288,10 @@ _FIRST_COLUMNS = {
 _SEEN, _SEEN_NARROW = 8, 3
 VALUE_NAMES = ISSUE_NAMES | FINDING_NAMES | EVENT_NAMES | {"true": translatable("yes"), "false": translatable("no")}
 VALUE_NAMES |= {"depth": translatable("Clicks from the home page")}
-_KINDS = {"status": "status", "issues": "badges", "urls": "pages", "bytes": "size", "length": "size"}
+_KINDS = {
+    "lang": "language", "language": "language", "status": "status", "issues": "badges", "urls": "pages",
+    "bytes": "size", "length": "size",
+}  # fmt: skip
 _KINDS |= dict.fromkeys(("outcome", "verdict"), "outcome")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", re.ASCII)
 _MOST_RESULT_ROWS = 10_000

@@ -74,9 +74,11 @@ class SavedLine(NamedTuple):
 
 
 def written_question(values: Mapping[str, Any], wanted: str) -> str:
-    """What is asked for, as people read it: the words, what they are narrowed by, and the filter."""
+    """What is asked for, as people read it: words, what they are narrowed by, the filter; a site alone by its name."""
     pairs = [
-        str(value) if name == "q" else f"{name}: {' '.join(value) if isinstance(value, list) else value}"
+        str(value)
+        if name == "q" or list(values) == ["site"]
+        else f"{name}: {' '.join(value) if isinstance(value, list) else value}"
         for name, value in values.items()
     ]
     return ", ".join([*pairs, *([f"“{wanted}”"] if wanted else [])])

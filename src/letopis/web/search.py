@@ -34,6 +34,7 @@ from letopis.operations.words import (
 )
 from letopis.urls import parse_user_url
 from letopis.web.cache import page_cache_of
+from letopis.web.languages import language_name, translatable, translate
 from letopis.web.pages import PageRoute, render_page, url_in_path
 from letopis.web.tables import FORMATS, ListPage, TableColumn, make_table, page_position, table_download
 from letopis.web.timebar import chosen_moment, chosen_time, time_bar
@@ -48,6 +49,13 @@ _AT_ONCE = 200
 """Versions that are taken into the index while somebody waits for an answer."""
 _PATIENCE = 0.5
 """Seconds that a reader waits for more than that."""
+_KINDS = {
+    "text/html": "HTML", "application/xhtml+xml": "XHTML", "application/pdf": "PDF", "application/json": "JSON",
+    "text/plain": translatable("plain text"), "text/markdown": "Markdown", "application/xml": "XML", "text/xml": "XML",
+}  # fmt: skip
+"""What people call the types of documents; what is not named here has its own name."""
+_OTHERWISE = {"from": "since", "to": "at"}
+"""Names that the HTTP interface has for dates of the form; a link with one of them means the same here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,9 @@ class SearchForm:
     @classmethod
     def of(cls, given: QueryParams) -> SearchForm:
         """The form that a link fills in."""
-        return cls(**{one.name: " ".join(given.getlist(one.name)).strip() for one in fields(cls)})
+        named = {our: given.getlist(name) for name, our in _OTHERWISE.items()}
+        named |= {name: given.getlist(name) for name in given}
+        return cls(**{one.name: " ".join(named.get(one.name, ())).strip() for one in fields(cls)})
 
     def link(self, **changed: str) -> str:
         """The address of this question with some of it changed; empty values are left out."""
@@ -84,9 +94,9 @@ class SearchForm:
 
     @property
     def chips(self) -> list[tuple[str, str]]:
-        """What narrows the question, each with the address of the question without it."""
+        """What narrows the question, in words, each with the address of the question without it."""
         lists = [(name, value) for name in ("site", "lang", "type") for value in getattr(self, name).split()]
-        return [(value, self.chosen(name, value)) for name, value in lists]
+        return [(facet_name(name, value), self.chosen(name, value)) for name, value in lists]
 
     @property
     def words(self) -> str:
@@ -107,6 +117,13 @@ class SearchForm:
         order = {"sort": self.sort, "collapse": bool(self.collapse), "explain": bool(self.explain)}
         single = {"q": self.words, "project": self.project, **order, **times}
         return {name: value for name, value in {**lists, **single}.items() if value}
+
+
+def facet_name(field: str, value: str) -> str:
+    """What people call a language or a kind of document that narrows a search; a site is called by its name."""
+    if field == "lang":
+        return language_name(value)
+    return translate(_KINDS[value]) if field == "type" and value in _KINDS else value
 
 
 @router.get("/search")
@@ -167,7 +184,7 @@ def _shown(request: Request, form: SearchForm, status: int = 200, **values: Any)
     shown = {"hits": None, "facets": {}, "near": [], "stood": None, "suggestion": "", "problem": "", **values}
     shown["stored"] = bool(recent_versions(context_of(request).archive, 1))
     return render_page(request, "search.html", status, ask=form, bar=bar, formats=FORMATS, unknown=_address(form.q),
-                       **{"behind": 0, **shown})  # fmt: skip
+                       facet_name=facet_name, **{"behind": 0, **shown})  # fmt: skip
 
 
 def _address(text: str) -> str:

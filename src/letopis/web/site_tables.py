@@ -58,9 +58,9 @@ ISSUE_NAMES = {
 AUDIT_COLUMNS = (
     TableColumn("url", translatable("Page"), "page"),
     TableColumn("status", translatable("Status"), "status"),
-    TableColumn("issues", translatable("Issues"), "badges"),
+    TableColumn("issues", translatable("Issues"), "badges", called=ISSUE_NAMES),
     TableColumn("title", translatable("Title"), aside=True),
-    TableColumn("description", translatable("Description"), aside=True),
+    TableColumn("description", translatable("Description"), hidden=True),
     TableColumn("heading", translatable("Main heading"), hidden=True),
     TableColumn("headings", translatable("Main headings"), "number", hidden=True),
     TableColumn("robots", translatable("Robots"), hidden=True),
@@ -87,9 +87,18 @@ BROKEN_COLUMNS = (
     TableColumn("last_good", translatable("Last good version"), "time", hidden=True),
     TableColumn("actions", translatable("Actions"), "actions"),
 )
+EVENT_NAMES = {
+    "appeared": translatable("appeared"),
+    "vanished": translatable("vanished"),
+    "moved": translatable("moved"),
+    "renamed": translatable("renamed"),
+    "broken": translatable("broken"),
+    "mended": translatable("fixed"),
+    "changed": translatable("changed"),
+}
 EVENT_COLUMNS = (
     TableColumn("time", translatable("Last change"), "ago"),
-    TableColumn("event", translatable("What"), "custom"),
+    TableColumn("event", translatable("What"), "custom", called=EVENT_NAMES),
     TableColumn("url", translatable("Page"), "custom"),
     TableColumn("title", translatable("Title"), hidden=True),
     TableColumn("details", translatable("Details"), "custom"),
@@ -97,7 +106,7 @@ EVENT_COLUMNS = (
     TableColumn("links", translatable("Linked from"), "number", hidden=True),
 )
 FINDING_COLUMNS = (
-    TableColumn("finding", translatable("Finding"), "named"),
+    TableColumn("finding", translatable("Finding"), "named", called=FINDING_NAMES),
     TableColumn("detail", translatable("Details"), "custom"),
     TableColumn("urls", translatable("Pages"), "custom"),
 )
@@ -138,15 +147,6 @@ RANK_COLUMNS = (
     TableColumn("links_in", translatable("Linked from"), "number", aside=True),
     TableColumn("clicks", translatable("Clicks"), "number", aside=True),
 )
-EVENT_NAMES = {
-    "appeared": translatable("appeared"),
-    "vanished": translatable("vanished"),
-    "moved": translatable("moved"),
-    "renamed": translatable("renamed"),
-    "broken": translatable("broken"),
-    "mended": translatable("fixed"),
-    "changed": translatable("changed"),
-}
 
 
 def audit_table(audits: Sequence[AuditCounts]) -> tuple[list[TableColumn], list[SimpleNamespace]]:

@@ -10,7 +10,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -25,6 +25,7 @@ from letopis.exchange.parquet_export import table_file
 from letopis.model.printing import plain_text
 from letopis.operations import json_value
 from letopis.tuples import NamedTuple
+from letopis.web.languages import current_language, language_of, translate, use_language
 
 PAGE_ROWS = 50
 MOST_ROWS = 10_000
@@ -81,9 +82,10 @@ class TableColumn(NamedTuple):
     """A column: the field that it shows, its heading, and how its values are written.
 
     `kind` is text, number, size, decimal, time, ago, due, page (an address with its own page here), link (any address),
-    site, job, state, outcome, status or badges; those of the kind 'custom' are drawn by the page, and so are
+    site, job, state, outcome, status, language or badges; those of the kind 'custom' are drawn by the page, and so are
     'actions', which are no data. One that is `hidden` is shown when it is asked for; one that is `aside` a phone shows
-    when a row is opened. It is sorted `by` another field where its own text says less than that.
+    when a row is opened. It is sorted `by` another field where its own text says less than that. What is written in
+    words of ours is `called` so, and the filter finds it by these words.
     """
 
     name: str
@@ -92,6 +94,7 @@ class TableColumn(NamedTuple):
     hidden: bool = False
     aside: bool = False
     by: str = ""
+    called: Mapping[str, str] = MappingProxyType({})
 
 
 class TableQuestion(NamedTuple):
@@ -218,7 +221,8 @@ def make_table(
         query = urlencode({**kept, **{mark + name: value for name, value in values.items() if value}})
         return (f"{where.path}?{query}" if query else where.path) + (f"#{place}" if place else "")
 
-    found = [row for row in rows if not wanted or _holds(row, data, wanted.casefold())]
+    with use_language(current_language() if isinstance(request, TableAddress) else language_of(request)):
+        found = [row for row in rows if not wanted or _holds(row, data, wanted.casefold())]
     if name in names:
         by = next(column.by for column in data if column.name == name) or name
         found.sort(key=lambda row: _sort_key(getattr(row, by)), reverse=sort.startswith("-"))
@@ -246,7 +250,15 @@ def first_download(tables: Mapping[str, TableView]) -> Response | None:
 
 
 def _holds(row: Any, columns: Sequence[TableColumn], wanted: str) -> bool:
-    return any(wanted in plain_text(getattr(row, column.name)).casefold() for column in columns)
+    texts = (text for column in columns for text in _cell_texts(getattr(row, column.name), column.called))
+    return any(wanted in text.casefold() for text in texts)
+
+
+def _cell_texts(value: Any, called: Mapping[str, str]) -> Iterator[str]:
+    """What a cell can be found by: its value, and what the reader sees instead."""
+    yield plain_text(value)
+    several = value if isinstance(value, tuple) else (value,)
+    yield from (translate(called[one]) for one in several if called and one in called)
 
 
 def _sort_key(value: Any) -> tuple[int, Any]:
