@@ -182,8 +182,7 @@ class ObjectBackend:
         return b""
 
     def sweep(self) -> None:
-        """Drafts are local files that end with their process; the bucket's lifecycle removes parts of killed uploads.
-        """
+        """Drafts are local files that end with their process; the bucket removes parts of killed uploads."""
 
     def forget(self, name: str) -> None:
         """Drops what is cached about one pack."""
