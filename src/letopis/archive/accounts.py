@@ -34,7 +34,7 @@ session_rows_of = of_archive(SessionRows)
 invitations_of = of_archive(Invitations)
 """Links by which people make their own accounts."""
 second_factors_of = of_archive(SecondFactors)
-"""Who signs in with a code of an app as well."""
+"""Who also signs in with a code of an authenticator app."""
 
 
 def wants_second_factor(archive: Archive, user: User) -> bool:
@@ -49,7 +49,7 @@ _MOST_KEYS = 10_000
 
 
 class LoginThrottle:
-    """Counts tries by key, each before its password is looked at; after `tries` within five minutes others wait."""
+    """Counts tries by key, each before its password is checked; after `tries` within five minutes further ones wait."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, tries: int = LOGIN_TRIES) -> None:
         self._clock = clock
@@ -64,7 +64,7 @@ class LoginThrottle:
             if not wait:
                 self._make_room()
                 for key in keys:
-                    # Those that were tried last come last.
+                    # The keys tried last are at the end.
                     tries = self._begun.pop(key, None) or deque(maxlen=self._tries)
                     tries.append(self._clock())
                     self._begun[key] = tries
@@ -78,12 +78,12 @@ class LoginThrottle:
         return int(over - self._clock()) + 1 if over > self._clock() else 0
 
     def forgive(self, key: str) -> None:
-        """The right password: what was tried before it is forgotten."""
+        """After the right password: earlier tries are forgotten."""
         with self._lock:
             self._begun.pop(key, None)
 
     def give_back(self, *keys: str) -> None:
-        """The last try does not count: it was the right one, or nobody looked at it."""
+        """The last try does not count: it was right, or it was not checked."""
         with self._lock:
             for key in keys:
                 tries = self._begun.get(key)
@@ -102,7 +102,7 @@ class LoginThrottle:
 
 
 def old_password_tries(archive: Archive) -> LoginThrottle:
-    """What counts how often those who are signed in try their password; for `Archive.attached`."""
+    """The counter of password tries by users who are signed in; for `Archive.attached`."""
     return LoginThrottle()
 
 
@@ -111,7 +111,7 @@ projects_of = of_archive(Projects)
 
 
 def project_part(kind: str, name: str, scope: Scope) -> ProjectPart:
-    """A part of a project: whatever of a scope is archived, now and later."""
+    """A part of a project: everything of a scope that is archived, now and later."""
     return ProjectPart(kind, name, json.dumps([scope.kind, scope.seeds, scope.include, scope.exclude]))
 
 
@@ -121,7 +121,7 @@ def _scopes(project: Project) -> list[Scope]:
 
 
 def is_in_parts(project: Project) -> Callable[[str], bool]:
-    """Tells of an address whether it belongs to a part of a project."""
+    """A function that decides whether a URL belongs to a part of a project."""
     scopes = _scopes(project)
     return lambda url: any(scope.allows(url) for scope in scopes)
 
@@ -147,7 +147,7 @@ def latest_of_project(archive: Archive, project: Project, limit: int) -> list[La
 
 
 def _part_pages(archive: Archive, scopes: list[Scope]) -> Iterator[ResourceRow]:
-    """What is archived of some scopes; pages of one host are looked for there alone."""
+    """What is archived of some scopes; pages of one host are searched only there."""
     wide = any(scope.kind in (ScopeKind.DOMAIN, ScopeKind.ANY) for scope in scopes)
     hosts = {host_of(seed) for scope in scopes for seed in scope.seeds}
     resources = archive.catalog.resources

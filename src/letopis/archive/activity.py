@@ -73,12 +73,12 @@ def busiest_hosts(archive: Archive, limit: int) -> list[HostPages]:
 
 
 def find_page(archive: Archive, url: str) -> ResourceRow | None:
-    """What is known of an address, checked or only planned; None when nothing is."""
+    """What is known of a URL, checked or only planned; None if nothing is."""
     return archive.catalog.resources.find(url)
 
 
 def is_checked(archive: Archive, url: str) -> bool:
-    """Whether an address was ever checked."""
+    """Whether a URL was ever checked."""
     row = find_page(archive, url)
     return row is not None and row.checked is not None
 
@@ -89,7 +89,7 @@ def catalogue_bytes(archive: Archive) -> int:
 
 
 def spread_tables(archive: Archive) -> list[str]:
-    """Brings the tables to `database.partitions`; answers which of them were written anew."""
+    """Brings the tables to `database.partitions`; returns which of them were rewritten."""
     wanted, database = archive.settings.database.partitions, archive.catalog.database
     if wanted == 1 and database.dialect.name != "postgresql":
         return []
@@ -142,6 +142,6 @@ def change_position(archive: Archive, client: str) -> int:
 
 
 def acknowledge_changes(archive: Archive, client: str, version: int) -> int:
-    """Moves a client on, never back and never beyond the newest version; answers where it stands."""
+    """Moves a client forward, never back and never beyond the newest version; returns its position."""
     clients = ChangeClients(archive.catalog.database)
     return clients.acknowledge(client, min(version, clients.newest()), to_millis(archive.clock()))

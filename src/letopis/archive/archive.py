@@ -67,7 +67,7 @@ class NoCatalogue(Damaged):
 
 
 def refuse_packs(backend: Backend, begun: Callable[[], bool] = lambda: False) -> None:
-    """NoCatalogue when there are packs already where a catalogue is about to be made.
+    """NoCatalogue if there are already packs where a catalogue is about to be created.
 
     `begun` is asked after the packs: whether a catalogue has come meanwhile.
     """
@@ -90,7 +90,7 @@ def utc_now() -> datetime:
 
 
 def _machine_millis() -> int:
-    """Leases run by the machine's own clock, whatever day the archive is told it is."""
+    """Leases use the clock of the machine, even if the archive uses another time."""
     return time.time_ns() // 1_000_000
 
 
@@ -110,10 +110,10 @@ class Archive:
         rebuilding: bool = False,
         draft: Path | None = None,
     ) -> None:
-        """`following` lets whoever brings a clone up to date write to it; all others are refused.
+        """`following` lets the process that updates a clone write to it; all others are refused.
 
-        Packs without a catalogue are NoCatalogue, but for whoever is
-        `rebuilding` it; a file is rebuilt under the name of a `draft`.
+        Packs without a catalogue are NoCatalogue, unless it is being rebuilt (`rebuilding`); a file is rebuilt under
+        the name of a `draft`.
         """
         self._draft = draft
         self._following = following
@@ -148,7 +148,7 @@ class Archive:
     def _look_for_file(self, file: Path) -> None:
         """Called before a connection creates the file, so that a refusal leaves nothing behind."""
         if not file.exists() and not self._rebuilding:
-            # A file comes before its packs: it may have been made by another process since the first look.
+            # The file is created before its packs: another process may have created it since the first test.
             refuse_packs(self.backend, file.exists)
 
     def _begin(self) -> None:
@@ -329,7 +329,7 @@ class Archive:
         return self._gate.transaction()
 
     def waiting_to_write(self) -> AbstractContextManager[Callable[[], bool]]:
-        """A place among the waiting writers, for callers that must not block; it tells whether nobody writes now."""
+        """A place among the waiting writers, for callers that must not block; True if no process writes now."""
         return self._gate.waiting()
 
     def hold_writer(self) -> AbstractContextManager[None]:
@@ -407,7 +407,7 @@ class Archive:
                 return self.answers.numbered(address, version)
             return self.answers.newest(address) if moment is None else self.answers.at(address, moment)
         except (TypeError, ValueError, OverflowError) as error:
-            # A flipped bit may make a number of a row a text, or one beyond all bounds.
+            # A flipped bit may turn a number of a row into a text, or into one beyond all bounds.
             raise Damaged(f"what the catalogue says of {url} makes no sense", REPAIR) from error
 
     def as_sent(self, version: Version) -> Version:
@@ -444,7 +444,7 @@ class Archive:
 
 
 def of_archive(ask: Callable[Concatenate[Database, P], T]) -> Callable[Concatenate[Archive, P], T]:
-    """What answers from the database of the catalogue, a question or an object for a topic, for an archive."""
+    """An object that answers from the database of the catalogue, for one topic of an archive."""
 
     def answer(archive: Archive, /, *values: P.args, **named: P.kwargs) -> T:
         return ask(archive.catalog.database, *values, **named)
@@ -453,7 +453,7 @@ def of_archive(ask: Callable[Concatenate[Database, P], T]) -> Callable[Concatena
 
 
 def link_total_file(folder: Path) -> Path:
-    """Where the index of links notes how many it holds, for whoever does not load it."""
+    """Where the index of links records how many it holds, for readers that do not load it."""
     return folder / "index" / "links" / "total"
 
 

@@ -57,7 +57,7 @@ def audit_entries(archive: Archive, limit: int) -> list[AuditEntry]:
 
 
 def last_done(archive: Archive, who: str, action: str, since: int) -> datetime | None:
-    """When somebody last did something, not before a time."""
+    """When an account last did something, not before a time."""
     found = AuditLog(archive.catalog.database).last(who, action, since)
     return None if found is None else from_millis(found)
 
@@ -84,20 +84,20 @@ class UseCounter:
         archive.closers.append(self.write)
 
     def add(self, what: CountedUse) -> None:
-        """Once more; never waits for anything."""
+        """Counts one more; never waits."""
         if self._is_on:
             with self._guard:
                 self._waiting[to_millis(self._archive.clock()) // DAY, what] += 1
 
     def token_used(self, token: str) -> None:
-        """Notes that a token let somebody in; never waits for anything."""
+        """Records that a token was used; never waits."""
         if not self._archive.is_read_only:
             with self._guard:
                 self._tokens[sessions.hash_token(token)] = to_millis(self._archive.clock())
 
     @property
     def is_due(self) -> bool:
-        """Whether counts have waited long enough to be written; then it is False for a while."""
+        """Whether counts have waited long enough to be written; after that it is False for a while."""
         with self._guard:
             now = time.monotonic()
             if not (self._waiting or self._tokens) or now - self._written < _WRITE_EVERY:
@@ -106,7 +106,7 @@ class UseCounter:
             return True
 
     def write(self) -> None:
-        """Writes what waits; where that cannot be done now it waits on."""
+        """Writes what waits; if that is not possible now it keeps waiting."""
         with self._guard:
             waiting, self._waiting = self._waiting, Counter()
             tokens, self._tokens = self._tokens, {}
@@ -128,7 +128,7 @@ class UseCounter:
 
 
 def use_by_day(archive: Archive, days: int) -> dict[datetime, dict[str, int]]:
-    """The counts of the last days, those of this process included; the newest first, without days without any."""
+    """The counts of the last days, those of this process included; newest first, days without any omitted."""
     archive.attached(UseCounter).write()
     today = to_millis(archive.clock()) // DAY
     found: dict[datetime, dict[str, int]] = {}

@@ -46,7 +46,7 @@ class BackupFolder:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Nobody else writes to the backup meanwhile."""
+        """No other process writes to the backup meanwhile."""
         with write_errors(self._folder), exclusive_lock(self._folder / ".lock", f"backs up to {self._folder}"):
             self._folder.chmod(0o700)  # it holds accounts
             make_private_folder(self._folder / _PACKS)
@@ -89,7 +89,7 @@ class BackupPrefix:
         self.packs: Backend = object_backend.ObjectBackend(packs, bucket.BlockCache(Path(), 0), numbers)
 
     def held(self) -> AbstractContextManager[None]:
-        """An object store has no locks: of two backups at once one meets the other's packs and is refused."""
+        """An object store has no locks: of two backups at once one finds the packs of the other and is refused."""
         return nullcontext()
 
     def read(self, name: str) -> bytes:

@@ -89,11 +89,11 @@ class BackupListing:
 
 
 BackupProgress = Callable[[int, int, str], None]
-"""Told how many are done, of how many, and what they are: packs that were copied, contents that were read again."""
+"""Called with how many are done, of how many, and what they are: copied packs, or contents that were read again."""
 
 
 def _untold(done: int, of: int, what: str) -> None:
-    """Nobody looks."""
+    """No progress is shown."""
 
 
 def back_up(archive: Archive, where: str | Path, progress: BackupProgress = _untold) -> BackupReport:
@@ -159,7 +159,7 @@ def _renewing(archive: Archive, gate: LeasedUpkeepGate) -> Iterator[None]:
 
     def keep() -> None:
         while not over.wait(_RENEWAL):
-            with suppress(LetopisError):  # the last renewal tells whether it was lost
+            with suppress(LetopisError):  # the last renewal shows whether it was lost
                 renew()
 
     keeper = threading.Thread(target=keep, daemon=True)
@@ -180,7 +180,7 @@ def _copy_shared(archive: Archive, draft: Path) -> Mapping[str, int]:
         finished = begin_copy(target.database)
         with archive.catalog.transaction():
             tables = known_tables(database, target.database)
-            moment.all("SELECT 1 FROM meta LIMIT 1")  # what is asked first decides which moment it is
+            moment.all("SELECT 1 FROM meta LIMIT 1")  # the first query decides the moment
             sizes = archive.backend.list()
         copy_tables(moment, target.database, tables, finished)
         end_copy(target.database)
@@ -189,7 +189,7 @@ def _copy_shared(archive: Archive, draft: Path) -> Mapping[str, int]:
 
 
 def restore(where: str | Path, settings: Settings, progress: BackupProgress = _untold) -> RestoreReport:
-    """Makes an empty place the archive that a backup holds, and checks every byte; goes on where it was cut off."""
+    """Restores a backup to an empty place, and checks every byte; continues where it was interrupted."""
     _refuse_clone(settings)
     place, target = place_of(str(where), settings), Path(settings.archive.path)
     listing, unfinished = read_listing(place), target / "restoring"
@@ -197,7 +197,7 @@ def restore(where: str | Path, settings: Settings, progress: BackupProgress = _u
         raise UsageError(f"{target} is not empty; name another folder")
     with write_errors(target):
         make_private_folder(target)
-        unfinished.touch()  # before anything else: a folder that holds more and no such name is somebody's archive
+        unfinished.touch()  # before anything else: a folder with other files and without this one is an archive
         draft = _fetched_catalogue(place, listing, target / "restored.sqlite")
         if settings.database.url or settings.store.url:
             _fill(settings, place, listing, draft, progress)
@@ -335,7 +335,7 @@ class MoveReport:
 
 
 MoveProgress = Callable[[int, int, str], None]
-"""Hears how many are done, of how many, and what is counted: parts are packs, and tables to copy and to compare."""
+"""Called with how many are done, of how many, and what is counted: packs, and tables to copy and to compare."""
 
 
 def move_archive(

@@ -47,7 +47,7 @@ The kind is VERSION, REPEAT, TOO_LARGE or OTHER. Lists run to millions, so this 
 """
 
 UNKNOWN_TYPE = "unk"
-"""What stands for the media type of an answer that names none."""
+"""The media type of an answer that names none."""
 
 _MOST_MEDIA_TYPES = 200_000
 _LETTER_PAIRS = "".join(BASE32_PAIRS).encode()
@@ -77,7 +77,7 @@ class CaptureList:
             yield [row if row[7] is None else _with_redirect(row) for row in rows]  # type: ignore[misc]
 
     def of_url(self, url: str, span: TimeRange = ALL_TIMES) -> Iterator[ListedCapture]:
-        """The captures of one address, oldest first; those that share its key are left out."""
+        """The captures of one URL, oldest first; those of others with the same key are left out."""
         for rows in self.batches(KeyRange.exactly(surt(url)), span):
             yield from (row for row in rows if row[1] == url)
 
@@ -102,24 +102,24 @@ class CaptureList:
 
 
 def _with_redirect(row: CaptureTuple) -> ListedCapture:
-    """The row with its first redirect in the place of the details that name it."""
+    """The row with its first redirect instead of the details that name it."""
     hops = redirects_of(row[7])
     return *row[:7], hops[0] if hops and not _comes_back(row[1], hops) else None, row[8]
 
 
 def _comes_back(url: str, hops: tuple[Hop, ...]) -> bool:
-    """Whether redirects led to the key they began at: from http to https, to `www`, by way of a login."""
+    """Whether redirects led to the key they began at: from http to https, to `www`, through a login."""
     target = join(hops[-1].url, hops[-1].location)
     return target is not None and surt(target) == surt(url)
 
 
 def timeline_of(archive: Archive, url: str) -> Timeline:
-    """The captures of an address, and of those that share its sorted key."""
+    """The captures of a URL, and of those that share its sorted key."""
     return timeline_of_key(archive, surt(url))
 
 
 timeline_of_key = of_archive(Timeline)
-"""The captures of all addresses of a sorted key."""
+"""The captures of all URLs of a sorted key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class ArchivedResponse:
 
 
 def load_capture(archive: Archive, capture: TimelineCapture) -> ArchivedResponse:
-    """Reads a capture. A redirected one is a redirect where we know its target, else what it led to."""
+    """Reads a capture. A redirected one is a redirect if its target is known, otherwise what it led to."""
     row = capture.row
     redirect = _known_redirect(archive, capture.url, redirects_of(row.extra))
     if redirect is not None:
@@ -154,7 +154,7 @@ def load_capture(archive: Archive, capture: TimelineCapture) -> ArchivedResponse
 
 
 def load_as_sent(archive: Archive, capture: TimelineCapture, shown: ArchivedResponse) -> ArchivedResponse:
-    """What the server sent where a browser made the version that a capture shows; elsewhere what is `shown`."""
+    """What the server sent if a browser made the version that a capture shows; otherwise what is `shown`."""
     number, answers = capture.number, archive.answers
     if number is None or shown.status >= 300 or not answers.sent_digest(capture.url, number):
         return shown
@@ -163,7 +163,7 @@ def load_as_sent(archive: Archive, capture: TimelineCapture, shown: ArchivedResp
 
 
 def reads_at_once(archive: Archive, capture: TimelineCapture, most: int) -> bool:
-    """Whether the bytes of a capture, at most so many, lie in a file here: no network, no long work to unpack them."""
+    """Whether the bytes of a capture, at most so many, are in a local file: no network, no long decoding."""
     if capture.row.content is None or archive.settings.store.url:
         return False
     return archive.catalog.contents.is_here(capture.row.content, most)
@@ -186,9 +186,9 @@ def _answer_headers(archive: Archive, row: CaptureRow) -> Headers:
 
 
 def _known_redirect(archive: Archive, url: str, hops: tuple[Hop, ...]) -> ArchivedResponse | None:
-    """The first hop, to the first of the following addresses that we have captures of.
+    """The first hop, to the first of the following URLs that has captures.
 
-    Addresses of the same key are this very capture, which holds what they answered.
+    URLs of the same key belong to this capture, which contains what they answered.
     """
     if not hops or _comes_back(url, hops):
         return None
@@ -200,7 +200,7 @@ def _known_redirect(archive: Archive, url: str, hops: tuple[Hop, ...]) -> Archiv
 
 
 def checked_urls(archive: Archive, host: str = "") -> Iterator[ResourceRow]:
-    """Every address that was ever checked, or those of a host, in the order in which they were first seen."""
+    """Every URL that was ever checked, or those of a host, in the order in which they were first seen."""
     return archive.catalog.resources.of_host(host) if host else archive.catalog.resources.all()
 
 
@@ -210,7 +210,7 @@ def count_checked(archive: Archive, host: str = "") -> int:
 
 
 def count_checks(archive: Archive, span: TimeRange, host: str = "", pages: Iterable[int] | None = None) -> int:
-    """How many checks of all pages, of a host or of some pages were in a span of time; none of them is read."""
+    """How many checks of all pages, of a host or of some pages were in a span of time, without reading them."""
     activity = Activity(archive.catalog.database)
     return activity.count_checks(span, host) if pages is None else activity.count_checks_of(pages, span)
 
@@ -221,6 +221,6 @@ def last_check_time(archive: Archive) -> datetime:
 
 
 def version_time(archive: Archive, resource: int, number: int) -> datetime | None:
-    """When a version of an address began; None when it is no longer kept."""
+    """When a version of a URL began; None if it is no longer kept."""
     row = archive.catalog.versions.number(resource, number)
     return from_millis(row.time) if row is not None else None

@@ -36,11 +36,11 @@ from letopis.store import AppendResult, PackGone, VersionItem
 from letopis.store.pack_format import encode_pack_header
 
 _OWN_NUMBERS = 1 << 23
-"""Logs of a clone's own are numbered from the first multiple of this on that lies above all packs of its origin."""
+"""The own logs of a clone are numbered from the first multiple of this above all packs of its origin."""
 HasContent = Callable[[ContentRecord], bool]
-"""Whether the clone has the origin's pack file in which a content lies."""
+"""Whether the clone has the pack file of the origin with a content."""
 _KEYS_AT_ONCE = 300
-"""SURT keys a transaction."""
+"""SURT keys per transaction."""
 _NO_NUMBER = 10**8
 """Names of packs have eight digits."""
 _CHECK_OF_CONTENT = (
@@ -68,16 +68,16 @@ class CloneRecord:
         self._catalog = archive.catalog
 
     def has(self, content: ContentRecord) -> bool:
-        """Whether these bytes are here, in whichever pack."""
+        """Whether these bytes are here, in any pack."""
         found = self._catalog.contents.find(content.identity, content.sha1)
         return found is not None and found.method != ABSENT
 
     def require_body(self, content: ContentRecord) -> None:
-        """Reads a content out of a file that has just come; Damaged when it is not there."""
+        """Reads a content from a file that has just arrived; Damaged if it is not there."""
         checked_body(self._archive.store, content)
 
     def packs(self) -> set[int]:
-        """The packs in which something lies that the record refers to."""
+        """The packs that the record refers to."""
         return self._catalog.contents.packs()
 
     def text_packs(self, pack: int) -> set[int]:
@@ -97,11 +97,11 @@ class CloneRecord:
         return RecordCounts(found.documents, found.versions, found.checks, contents, found.raw_bytes)
 
     def contradictions(self) -> Iterator[str]:
-        """Sentences about tables that contradict themselves; none when all is well."""
+        """Sentences about tables that are inconsistent; none if there are no problems."""
         return self._catalog.integrity()
 
     def settle(self) -> None:
-        """Marks that everything in the packs which the record does not show is not to be shown."""
+        """Marks that everything in the packs that is not in the record must stay hidden."""
         with self._archive.transaction():
             pass
 
@@ -131,7 +131,7 @@ class CloneRecord:
         *,
         repack: bool,
     ) -> None:
-        """Makes the URLs of some SURT keys what the origin says of them, some hundreds of keys a transaction.
+        """Makes the URLs of some SURT keys equal to those of the origin, some hundreds of keys per transaction.
 
         Contents that nothing refers to any more are forgotten at the end.
         """
@@ -148,7 +148,7 @@ class CloneRecord:
             self._catalog.contents.drop_unused(cursor)
 
     def _ensure_tables(self, beside: Iterable[Sequence[BesideRecord]]) -> None:
-        """Those of what lies beside checks, once something does."""
+        """Numbers of the stored values beside checks, once there are any."""
         kinds = {one.kind for several in beside for one in several}
         if _SENT in kinds:
             self._catalog.renderings.ensure()
@@ -169,7 +169,7 @@ def _pack_item(need: MissingContent, body: bytes, heads: Mapping[int, Headers]) 
 
 
 class _Reconciler:
-    """Updates rows to match records, address by address, inside the transaction of the caller."""
+    """Updates rows to match records, URL by URL, inside the transaction of the caller."""
 
     def __init__(self, archive: Archive, heads: Mapping[int, Headers], held: HasContent, *, repack: bool) -> None:
         self._catalog = archive.catalog
@@ -178,7 +178,7 @@ class _Reconciler:
         self._repack = repack
 
     def key(self, cursor: Cursor, key: bytes, addresses: Mapping[str, Sequence[CheckRecord]]) -> None:
-        """Makes all addresses of one SURT key what the index says of them."""
+        """Makes all URLs of one SURT key equal to what the index has."""
         for url, checks in addresses.items():
             self._address(cursor, url, checks)
         name = key.decode("utf-8", "surrogatepass")
@@ -298,14 +298,14 @@ class _Reconciler:
 
 
 def clone_settings(settings: Settings) -> Settings:
-    """A clone lives in its folder, wherever other archives of these settings live."""
+    """A clone is in its folder, wherever other archives of these settings are."""
     return replace(settings, database=DatabaseSettings(), store=replace(settings.store, url=""))
 
 
 def begin_clone_log(packs: Path, origin: int) -> int:
-    """The log for the clone's own contents, whose numbers never meet those of the origin; its first number.
+    """The log for the clone's own contents, whose numbers never collide with those of the origin; its first number.
 
-    `origin` is the highest number there: an origin may be what was a clone itself.
+    `origin` is the highest number there: an origin may have been a clone earlier.
     """
     numbers = [int(path.stem) for path in packs.glob("*.log") if path.stem.isdecimal()]
     begun = max((number for number in numbers if number % _OWN_NUMBERS == 0), default=0)
@@ -321,7 +321,7 @@ def begin_clone_log(packs: Path, origin: int) -> int:
 
 
 def fetch_missing_with(archive: Archive, fetch: Callable[[MissingContent], bytes]) -> None:
-    """Lets a clone fetch what it lacks when somebody reads it, and keep it; usable from any thread."""
+    """Lets a clone fetch missing contents when they are read, and keep them; usable from any thread."""
 
     def supply(number: int) -> bytes:
         row = archive.catalog.contents.by_id(number)
@@ -332,7 +332,7 @@ def fetch_missing_with(archive: Archive, fetch: Callable[[MissingContent], bytes
         need = _missing(archive, row)
         body = fetch(need)
         with suppress(NotReady, Busy):
-            # Whoever may not write here can still read.
+            # Without the right to write the content can still be read.
             _keep(archive, need, body)
         return body
 

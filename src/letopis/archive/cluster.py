@@ -43,7 +43,7 @@ class PieceRunner(Protocol):
     """Processes pieces."""
 
     def each(self, work: Callable[[Archive, P], R], pieces: Iterable[P]) -> Iterator[R]:
-        """The answers in the order of the pieces, which are asked for a little ahead of the answers."""
+        """The answers in the order of the pieces, which are requested a little ahead of the answers."""
 
 
 class LocalRunner:
@@ -65,13 +65,13 @@ class ClusterRunner:
     """
 
     def __init__(self, connect: Callable[[], Any], settings: Settings) -> None:
-        """`connect` answers with a `distributed.Client` and is called when there is a first piece."""
+        """`connect` returns a `distributed.Client` and is called at the first piece."""
         require_shared(settings)
         self._connect = connect
         self._settings = settings
 
     def each(self, work: Callable[[Archive, P], R], pieces: Iterable[P]) -> Iterator[R]:
-        """See `PieceRunner.each`; NotReady when the cluster goes away or a piece kills whoever takes it."""
+        """See `PieceRunner.each`; NotReady if the cluster stops or a piece kills every worker that takes it."""
         waiting = iter(pieces)
         first = next(waiting, None)
         if first is None:
@@ -92,7 +92,7 @@ class ClusterRunner:
 
 
 def _wait_for_workers(client: Any) -> None:
-    """They may come up a moment after their scheduler."""
+    """Workers may start a moment after their scheduler."""
     try:
         client.wait_for_workers(1, timeout=_WORKER_WAIT_SECONDS)
     except TimeoutError:
@@ -105,7 +105,7 @@ def tasks_at_once(client: Any) -> int:
 
 
 def pieces_of(items: Iterable[P], size: int) -> Iterator[tuple[P, ...]]:
-    """So many in a row, the last piece what is left."""
+    """Groups of this size in order, the last with the rest."""
     waiting = iter(items)
     while piece := tuple(islice(waiting, size)):
         yield piece
@@ -128,9 +128,9 @@ def _task_result(task: Any) -> Any:
 
 
 MIN_RANGE_DOCUMENTS = 500
-"""Of a stretch at least, unless it is the last."""
+"""The minimum of a range, unless it is the last."""
 _MAX_RANGE_DOCUMENTS = 8 * MIN_RANGE_DOCUMENTS
-"""A site stays in one stretch unless it has more documents than this."""
+"""A site stays in one range unless it has more documents than this."""
 
 
 class CompactionTask(NamedTuple):
@@ -150,7 +150,7 @@ def compact_jointly(
     progress: Callable[[int], None] = lambda done: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> CompactReport:
-    """As `Archive.compact`, the stretches worked through by whoever `spread` finds; Busy when others compact."""
+    """As `Archive.compact`, with the ranges processed by the workers of `spread`; Busy if others compact."""
     archive.require_writable()
     now, gate = to_millis(archive.clock()), archive.joint_upkeep_gate()
     try:
@@ -175,7 +175,7 @@ def _until_stopped(stop: Callable[[], bool], orders: Iterator[CompactionTask]) -
 
 
 def compact_range(archive: Archive, order: CompactionTask) -> CompactionCounts:
-    """One stretch, under the lease of whoever leads; Busy when that is over."""
+    """One range, under the lease of the leading machine; Busy if that has ended."""
     gate = archive.joint_upkeep_gate(order.fence)
     run = Compaction(archive.catalog, gate, archive.settings.store, order.now)
     run.work(order.stretch, order.sparse, order.effort)
@@ -212,9 +212,9 @@ def cluster_client(address: str) -> Iterator[Any]:
 
 @contextmanager
 def spread_over(settings: Settings, *, where_shared: bool = False) -> Iterator[PieceRunner | None]:
-    """Whoever works on pieces of the archive: the cluster that is named, connected to when it is needed; else None.
+    """The runner for pieces of the archive: the configured cluster, connected to when needed; otherwise None.
 
-    Workers must see the archive; where they cannot, `where_shared` is content with None, others are refused.
+    Workers must see the archive; if they cannot, the result is None with `where_shared`, otherwise this is refused.
     """
     if not settings.cluster.address or (where_shared and not is_shared(settings)):
         yield None

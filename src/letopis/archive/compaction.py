@@ -32,7 +32,7 @@ def kept_versions(times: Sequence[int], settings: StoreSettings, now: int) -> li
             keep[index] = False
     if settings.keep_for:
         horizon = now - int(settings.keep_for * 1000)
-        # A version counts as old when the one after it is: until then it was what the page said.
+        # A version counts as old when the one after it is: until then it was what the page showed.
         for index in range(newest):
             keep[index] = keep[index] and times[index + 1] >= horizon
     if settings.thin_after:
@@ -117,20 +117,20 @@ class Compaction:
     def run(
         self, effort: Literal["quick", "full"], progress: Callable[[int], None], stop: Callable[[], bool]
     ) -> CompactReport:
-        """Works through every document; `progress` hears how many are done."""
+        """Processes every document; `progress` is called with how many are done."""
         before, sparse = self.survey()
         finished = self.work(ALL_DOCUMENTS, sparse, effort, progress, stop)
         report = self.end(before, self.done, finished)
         wasteful = self._wasteful() if finished and report.bytes_after > before else frozenset[int]()
         if not wasteful:
             return report
-        # Newest versions that were slow to read took space: what they left behind is given back.
+        # Newest versions that were slow to read took more space: what they leave is freed.
         finished = self.work(ALL_DOCUMENTS, wasteful, effort, lambda done: None, stop)
         done = self.done._replace(documents=report.documents)
         return self.end(before, done, finished)
 
     def empty(self, packs: frozenset[int]) -> CompactReport:
-        """Writes what is used of some packs anew, so that these can go."""
+        """Rewrites what is used of some packs, so that these can be removed."""
         before, sparse = self.survey()
         finished = self.work(ALL_DOCUMENTS, sparse | packs, "full")
         with self._gate.open() as store:
@@ -144,7 +144,7 @@ class Compaction:
             return store.stats().pack_bytes, frozenset(store.sparse(self._catalog.contents.used()))
 
     def _wasteful(self) -> frozenset[int]:
-        """Packs in which anything is no longer used, the emptiest first, as far as writing them anew is soon done."""
+        """Packs with unused contents, the emptiest first, as far as rewriting them takes little time."""
         used = self._catalog.contents.used()
         with self._gate.open() as store:
             packs = sorted(store.sparse(used, 1.0), key=lambda pack: used.get(pack, 0))
@@ -159,7 +159,7 @@ class Compaction:
         progress: Callable[[int], None] = lambda done: None,
         stop: Callable[[], bool] = lambda: False,
     ) -> bool:
-        """Works through the documents of a stretch; whether it came to the end of it."""
+        """Processes the documents of a range; returns whether it came to the end."""
         self._sparse = sparse
         chains = self._chains(stretch)
         finished = False
@@ -173,7 +173,7 @@ class Compaction:
         return CompactionCounts(self._documents, self._moved, self._dropped)
 
     def end(self, before: int, done: CompactionCounts, finished: bool) -> CompactReport:
-        """Removes what is empty now, and tells of it all."""
+        """Removes packs that are empty now, and returns the totals."""
         released = self._with_store(self._release)
         if finished and done.moved:
             self._catalog.defragment()
@@ -211,7 +211,7 @@ class Compaction:
         self._ids.clear()
 
     def _chains(self, stretch: DocumentRange) -> Iterator[VersionChain]:
-        """The kept versions of each document, read when asked for so that their places are fresh."""
+        """The kept versions of each document, read on demand so that their places are current."""
         for name, row in documents_with_versions(self._catalog, stretch.after):
             if stretch.until is not None and (name, row.id) > stretch.until:
                 return
@@ -251,7 +251,7 @@ class Compaction:
                 yield chain._replace(key=SENT_PREFIX + chain.key)
 
     def _source_chains(self) -> Iterator[VersionChain]:
-        """Bodies of imported records as they stood in their files."""
+        """Bodies of imported records as they were in their files."""
         for resource, rows in groupby(self._catalog.imported.bodies(), key=lambda one: one.resource):
             row = self._catalog.resources.by_id(resource)
             if row is not None:
@@ -260,7 +260,7 @@ class Compaction:
                 yield chain._replace(key=SOURCE_PREFIX + chain.key)
 
     def _set_chains(self) -> Iterator[VersionChain]:
-        """The parts of capture sets, each with what it says of its own look."""
+        """The parts of capture sets, each with the facts of its check."""
         for part, prefix in enumerate(SET_PREFIXES):
             for resource, rows in groupby(self._catalog.sets.of_part(part), key=lambda one: one.resource):
                 row = self._catalog.resources.by_id(resource)
@@ -315,7 +315,7 @@ class Compaction:
         return released
 
     def _exists(self, key: bytes, time: int) -> bool:
-        """Whether the catalogue still tells of a check; versions that retention dropped are gone."""
+        """Whether the catalogue still has a check; versions that retention dropped are gone."""
         row = self._catalog.resources.find(url_of_key(key))
         if row is not None and key.startswith(SOURCE_PREFIX):
             return self._catalog.imported.has_body(row.id, time)
@@ -327,13 +327,13 @@ class Compaction:
 
 
 def documents_with_versions(catalog: Catalog, after: tuple[str, int] = ("", 0)) -> Iterator[tuple[str, ResourceRow]]:
-    """Documents that have versions, each behind its sorted key, in the order of those."""
+    """Documents that have versions, each with its sorted key, in the order of the keys."""
     while rows := catalog.resources.with_versions(after, _DOCUMENTS_AT_ONCE):
         yield from rows
         after = (rows[-1][0], rows[-1][1].id)
 
 
 def site_of(name: str) -> bytes:
-    """The host's part of a sorted key: what the keys of a site begin with."""
+    """The host part of a sorted key: the prefix of the keys of a site."""
     host, end, _ = name.partition(")")
     return (host + end).encode()

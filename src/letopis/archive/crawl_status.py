@@ -58,7 +58,7 @@ class CrawlFigures(NamedTuple):
 
 
 def crawl_figures(archive: Archive) -> CrawlFigures:
-    """How far all crawls are."""
+    """The progress of all crawls."""
     activity, queues = Activity(archive.catalog.database), archive.catalog.queues
     waiting, due = queues.waiting(), queues.due_again(to_millis(archive.clock()))
     first = activity.first_visits()
@@ -66,18 +66,18 @@ def crawl_figures(archive: Archive) -> CrawlFigures:
 
 
 def busiest_crawl_hosts(archive: Archive, limit: int) -> list[HostStatus]:
-    """Hosts by how often crawls asked them."""
+    """Hosts by how many requests crawls sent to them."""
     rows = Activity(archive.catalog.database).busy_hosts(limit, to_millis(archive.clock()))
     return [HostStatus(*row) for row in rows]
 
 
 def next_visits(archive: Archive, limit: int) -> list[NextVisit]:
-    """What is visited again next."""
+    """What is revisited next."""
     return [NextVisit(url, from_millis(due)) for url, due in archive.catalog.queues.next_visits(limit)]
 
 
 def ready_hosts(archive: Archive) -> int:
-    """How many hosts could be asked at once: no pause holds them, and a URL of theirs waits or is due."""
+    """How many hosts could get requests now: they have no pause, and one of their URLs waits or is due."""
     return archive.catalog.queues.ready_hosts(to_millis(archive.clock()))
 
 
@@ -92,7 +92,7 @@ class PlannedVisit(NamedTuple):
 
 
 def planned_visit(archive: Archive, url: str) -> PlannedVisit:
-    """The plan of a page; UnknownUrl for one that nobody checked, stored or linked to."""
+    """The plan of a page; UnknownUrl if it was never checked, stored or linked to."""
     row = archive.catalog.resources.find(url)
     if row is None:
         raise UnknownUrl(f"{url} is not in the archive; check it or crawl its site first")
@@ -106,13 +106,13 @@ def is_known_host(archive: Archive, host: str) -> bool:
 
 
 _LONGEST_PAUSE = 25 * 3600.0
-"""Seconds: a server may ask for a pause of a day."""
+"""Seconds: a server may demand a pause of a day."""
 
 
 def bring_back_visits(archive: Archive) -> int:
-    """Makes pages due, and ends pauses, that only a wrong clock can have put so far ahead; how many pages.
+    """Makes pages due, and ends pauses, that only a wrong clock can have set so far ahead; returns how many pages.
 
-    Whatever is planned is planned at most the longest interval of the settings after the present.
+    Nothing is planned further ahead than the longest interval of the settings.
     """
     settings, now = archive.settings, round(archive.clock().timestamp() * 1000)
     interval = max(settings.schedule.max, settings.schedule.interval)
@@ -128,4 +128,4 @@ def policy_memory(archive: Archive) -> bytes:
 
 
 visit_samples = of_archive(visit_records)
-"""The visit records of pages that are visited again: of all, or of about `most`, evenly chosen."""
+"""The visit records of pages that are revisited: of all, or of about `most`, evenly chosen."""

@@ -27,7 +27,7 @@ class DiffSide(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As the head of a difference names it."""
+        """Its name in the head of a difference."""
         return f"{self.version.url} version {self.version.number} of {rfc3339(self.version.time)}"
 
     @property
@@ -45,7 +45,7 @@ def diff_side(version: Version) -> DiffSide:
 def render_difference(old: Version, new: Version, form: str, verdict: PairJudge) -> str | bytes:
     """The difference; empty text when there is none. `binary` gives bytes for `letopis patch`.
 
-    `verdict` says of two versions, with what was read of them, whether they differ meaningfully.
+    `verdict` decides whether two versions, with what was read of them, differ meaningfully.
     """
     if form not in DIFF_FORMATS:
         raise UsageError(f"unknown format '{form}'; choose one of {', '.join(DIFF_FORMATS)}")
@@ -58,14 +58,14 @@ def render_difference(old: Version, new: Version, form: str, verdict: PairJudge)
 
 
 def read_texts(old: DiffSide, new: DiffSide) -> tuple[str, str]:
-    """What people read of two versions; the source of what is no markup."""
+    """The visible text of two versions; the source if it is no markup."""
     if new.page.content_type in _MARKUP or not new.is_text:
         return old.page.text + "\n", new.page.text + "\n"
     return old.source, new.source
 
 
 def diff_texts(old: DiffSide, new: DiffSide) -> tuple[str, str]:
-    """What people read of two versions; the source where that is the same or is all there is."""
+    """The visible text of two versions; the source if that is the same or there is nothing else."""
     before, after = read_texts(old, new)
     return (before, after) if before != after or not new.is_text else (old.source, new.source)
 

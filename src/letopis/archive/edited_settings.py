@@ -19,11 +19,11 @@ __all__ = ["EditedSetting", "EditedSettings", "edited_settings_of", "with_edited
 
 
 def edited_settings_of(archive: Archive) -> EditedSettings:
-    """What its owners changed, which holds from the next time that it is opened."""
+    """What its owners changed, which applies the next time it is opened."""
     return EditedSettings(archive.catalog.database)
 
 
 def with_edited_settings(settings: Settings, catalog: Catalog) -> Settings:
-    """The settings of a run with what owners changed; what the run itself says wins."""
+    """The settings of a run with what owners changed; values given for the run take precedence."""
     edited = EditedSettings(catalog.database).all()
     return editable.with_edited(settings, {name: one.value for name, one in edited.items()}) if edited else settings

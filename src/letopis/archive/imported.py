@@ -32,7 +32,7 @@ __all__ = [
 ]  # fmt: skip
 
 _SAME_MOMENT_RUN = 1000
-"""Checks that may share one moment of their source, in milliseconds: a second, as most sources tell it."""
+"""The span in which checks may have the same time in their source, in milliseconds: a second, as in most sources."""
 _WAITING_AT_ONCE = 1000
 _EMPTY = identify(b"")
 
@@ -70,7 +70,7 @@ class NewCaptures(NamedTuple):
 def unrecorded_captures(archive: Archive, batch: Sequence[NewCapture]) -> NewCaptures:
     """What is new of a batch, each once, in their order.
 
-    A capture is known by the id of its record; where one has none, by time, status and content.
+    A capture is identified by the id of its record; without one, by time, status and content.
     """
     known = last_checks(archive.catalog.database, list(dict.fromkeys(arrival.url for arrival in batch)))
     seen: dict[tuple[str, int], list[NewCapture]] = defaultdict(list)
@@ -103,7 +103,7 @@ def _record_of(arrival: NewCapture) -> int:
 
 
 def _recorded_as(archive: Archive, resource: int, arrival: NewCapture) -> list[RecordlessCheck] | None:
-    """The check that a capture is already, in a list when it lacks the record; None when there is no such check."""
+    """The existing check of a capture, in a list if it lacks the record; None if there is no such check."""
     checks = _recorded_then(archive, resource, arrival.time)
     if not checks:
         return None
@@ -131,7 +131,7 @@ def _without_body(archive: Archive, resource: int, arrival: NewCapture) -> Itera
 
 
 def mistaken_for_page(archive: Archive, page: str, answer: NewCapture) -> MistakenCheck | None:
-    """The check of a page that is in truth the answer to another request than GET; None when there is none."""
+    """The check of a page that is really the answer to another request than GET; None if there is none."""
     row = archive.catalog.resources.find(page)
     if row is None or row.checked is None or answer.time > row.checked or answer.source is None:
         return None
@@ -143,7 +143,7 @@ def mistaken_for_page(archive: Archive, page: str, answer: NewCapture) -> Mistak
 
 
 def drop_mistaken(archive: Archive, checks: Sequence[MistakenCheck]) -> None:
-    """Takes mistaken checks out of the histories of their pages; what they were has been recorded before."""
+    """Removes wrong checks from the histories of their pages; the correct ones have been recorded before."""
     if not checks:
         return
     with archive.transaction() as (cursor, _):
@@ -152,7 +152,7 @@ def drop_mistaken(archive: Archive, checks: Sequence[MistakenCheck]) -> None:
 
 
 def _recorded_then(archive: Archive, resource: int, time: int) -> list[CheckedContent]:
-    """What the URL has at this moment and in the milliseconds that follow without a gap."""
+    """What the URL has at this time and in the milliseconds that follow without a gap."""
     found = checked_contents(archive.catalog.database, resource, time, time + _SAME_MOMENT_RUN)
     return [check for index, check in enumerate(found) if check.time == time + index]
 
@@ -192,7 +192,7 @@ class RecordedPayload(NamedTuple):
 
 
 def known_payloads(archive: Archive, digests: Collection[bytes]) -> dict[bytes, Identity]:
-    """The contents that others call by these digests, as far as such came in."""
+    """The contents that other archives name by these digests, as far as they were imported."""
     return {
         digest: Identity(row.sha1, row.identity) for digest, row in archive.catalog.imported.payloads(digests).items()
     }
@@ -238,14 +238,14 @@ def _captures_then(archive: Archive, row: ResourceRow, time: int) -> list[Captur
 
 
 def keep_waiting(archive: Archive, rows: Sequence[WaitingRevisit]) -> int:
-    """Keeps revisits whose bodies are not here; answers how many did not wait already."""
+    """Keeps revisits whose bodies are not here; returns how many are new."""
     archive.catalog.imported.ensure()
     with archive.transaction() as (cursor, _):
         return archive.catalog.imported.wait(cursor, rows)
 
 
 def waiting_revisits(archive: Archive) -> Iterator[list[WaitingRevisit]]:
-    """All that wait, some at a time; those that are recorded meanwhile do no harm."""
+    """All that wait, in batches; recording some of them meanwhile is safe."""
     last: WaitingRevisit | None = None
     while rows := archive.catalog.imported.waiting(last, _WAITING_AT_ONCE):
         yield rows
@@ -255,11 +255,11 @@ def waiting_revisits(archive: Archive) -> Iterator[list[WaitingRevisit]]:
 def record_waiting(
     archive: Archive, rows: Sequence[WaitingRevisit], captures: Sequence[NewCapture]
 ) -> list[RecordedCapture]:
-    """Records revisits whose bodies came; in the same transaction they stop waiting."""
+    """Records revisits whose bodies have arrived; in the same transaction they stop waiting."""
     return archive.commit(captures, lambda cursor, done: archive.catalog.imported.stop_waiting(cursor, rows))
 
 
-# Records as they stood in their files
+# Records as they were in their files
 
 
 class StoredSource(NamedTuple):
@@ -270,7 +270,7 @@ class StoredSource(NamedTuple):
 
 
 def sources_of(archive: Archive, url: str) -> dict[int, StoredSource]:
-    """The records that brought the checks of a URL, by the times of these in milliseconds."""
+    """The imported records of the checks of a URL, by the times of the checks in milliseconds."""
     row = archive.catalog.resources.find(url)
     if row is None:
         return {}
@@ -308,7 +308,7 @@ def checks_between(archive: Archive, url: str, since: int, until: int) -> list[i
 
 
 def valid_then(archive: Archive, url: str, time: int) -> SetMember | None:
-    """A URL with the time at which what it was then came in first; None where it was never captured."""
+    """A URL with the time at which its content of that time was first captured; None if there is no capture."""
     row = archive.catalog.resources.find(url)
     if row is None or row.checked is None:
         return None
@@ -318,7 +318,7 @@ def valid_then(archive: Archive, url: str, time: int) -> SetMember | None:
 
 
 def shown_then(archive: Archive, url: str, time: int) -> Identity | None:
-    """The content of the version that a browser made at exactly this time; None where there is none."""
+    """The content of the version that a browser made at exactly this time; None if there is none."""
     row = archive.catalog.resources.find(url) if archive.catalog.renderings.are_any() else None
     version = archive.catalog.versions.at(row.id, row.versions, time) if row is not None else None
     if version is None or version.time != time or archive.catalog.renderings.of(version.id) is None:
@@ -328,7 +328,7 @@ def shown_then(archive: Archive, url: str, time: int) -> Identity | None:
 
 
 def keep_sets(archive: Archive, found: Sequence[ImportedSet]) -> int:
-    """Keeps what the sets of these looks lack; answers how many sets are new. The looks are all different."""
+    """Adds what the sets of these checks lack; returns how many sets are new. The checks are all different."""
     archive.catalog.sets.ensure()
     with archive.transaction() as (cursor, store):
         parts = [list(_lacking(archive, one)) for one in found]

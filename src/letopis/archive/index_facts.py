@@ -70,7 +70,7 @@ def require_site(archive: Archive, where: str) -> str:
 
 
 def count_site_pages(archive: Archive, host: str, most: int) -> int:
-    """How many pages of a host were ever checked; counts to `most` and no further."""
+    """How many pages of a host were ever checked; counts at most to `most`."""
     return Activity(archive.catalog.database).count_pages(host, most)
 
 
@@ -104,7 +104,7 @@ def all_page_ids(archive: Archive) -> Iterator[tuple[int, str]]:
 
 
 def gone_since(archive: Archive, newest: Mapping[str, datetime]) -> dict[str, datetime]:
-    """Which of some pages, by the times of their newest versions, are gone (404, 410), and since when that is known."""
+    """Which of some pages, by the times of their newest versions, are gone (404, 410), and since when."""
     found = {}
     for url, check in last_checks(archive.catalog.database, list(newest)).items():
         if check.time is not None and check.time > to_millis(newest[url]):
@@ -114,7 +114,7 @@ def gone_since(archive: Archive, newest: Mapping[str, datetime]) -> dict[str, da
 
 
 def _first_gone(archive: Archive, url: str, newest: datetime) -> datetime | None:
-    """The first of the checks at the end of which none found the page any more."""
+    """The first of the last consecutive checks that did not find the page."""
     last = archive.answers.last_check(url)
     if last is None or last.status not in _GONE:
         return None
@@ -144,7 +144,7 @@ index_whole_pages = of_archive(index_state.release_titles)
 
 
 def index_titles_only(archive: Archive) -> Callable[[Cursor, list[RecordedCapture]], None]:
-    """An extension of `Archive.record`: of pages that it records for the first time only the titles are found."""
+    """An extension of `Archive.record`: pages that it records for the first time are found only by their titles."""
     index_state.prepare_indexing(archive.catalog.database)
     return lambda cursor, done: index_state.mark_title_only(cursor, [row.resource for row in done if row.first])
 
@@ -158,22 +158,22 @@ release_word = of_archive(index_state.release_word)
 duplicate_hashes = of_archive(NearDuplicateHashes)
 
 
-# Answers of search that people chose
+# Search results that users opened
 
 
 def choice_counts(archive: Archive) -> dict[int, tuple[int, int]]:
-    """How often pages were shown and chosen, by their ids; only those that ever were chosen."""
+    """How often pages were shown and opened, by their ids; only those that were ever opened."""
     return SearchChoices(archive.catalog.database).often()
 
 
 def record_shown(archive: Archive, urls: Sequence[str]) -> None:
-    """An answer with these pages was shown to somebody; counted only where `search.learn` is on."""
+    """Records that a result with these pages was shown; counted only if `search.learn` is on."""
     if archive.settings.search.learn and urls:
         SearchChoices(archive.catalog.database).shown(list(page_ids(archive, urls).values()))
 
 
 def record_choice(archive: Archive, url: str) -> None:
-    """Somebody went from an answer to this page: where `search.learn` is on it counts, and is visited soon."""
+    """Records that this result was opened: if `search.learn` is on it counts, and the page is visited soon."""
     row = archive.catalog.resources.find(url) if archive.settings.search.learn else None
     if row is None:
         return

@@ -41,11 +41,11 @@ def find_problems(
     """All problems, as they are found; nothing is changed.
 
     `beyond` names the packs that may hold what the catalogue does not know, and from which offset on; those of a clone
-    hold more than it shows. `progress` is told how many contents were read.
+    hold more than it shows. `progress` is called with how many contents were read.
     """
     yield from (IntegrityProblem("catalogue", sentence) for sentence in catalog.integrity())
     if any(catalog.misfits()):
-        return  # such rows lead nowhere; a repair comes first
+        return  # such rows cannot be followed; a repair comes first
     for finding in store.verify(catalog.contents.packs()):
         yield IntegrityProblem("packs", str(finding))
     yield from unreadable_contents(catalog, store, progress)
@@ -77,9 +77,9 @@ def unknown_facts(catalog: Catalog, store: Store, beyond: Mapping[int, int]) -> 
 
 
 def contradicted_facts(catalog: Catalog, store: Store) -> list[VersionFact]:
-    """Versions of which every pack says that they have another content than the catalogue does.
+    """Versions for which every pack has another content than the catalogue.
 
-    A put that was never acknowledged may have left a fact of the same moment: one that agrees is enough.
+    A put that was never acknowledged may have left a fact of the same time: one that agrees is enough.
     """
     suspects: dict[tuple[bytes, int], VersionFact] = {}
     for fact in store.scan():
@@ -92,7 +92,7 @@ def contradicted_facts(catalog: Catalog, store: Store) -> list[VersionFact]:
 
 
 def _contradicts(catalog: Catalog, fact: VersionFact) -> bool:
-    """Whether the catalogue has a version of this very moment with other bytes."""
+    """Whether the catalogue has a version of exactly this time with other bytes."""
     if is_beside(fact.key):
         return False
     row = catalog.resources.find(fact.key.decode())
@@ -104,7 +104,7 @@ def _contradicts(catalog: Catalog, fact: VersionFact) -> bool:
 
 
 def correct_contents(catalog: Catalog, store: Store) -> int:
-    """Gives versions the content back that their packs name; how many."""
+    """Restores the content of versions that their packs name; returns how many."""
     wrong = contradicted_facts(catalog, store)
     by_digest = {row.sha1: row.id for row in catalog.contents.all()} if wrong else {}
     with catalog.transaction() as cursor:
@@ -128,19 +128,19 @@ class RepairReport:
     versions: int
     lost: tuple[str, ...]
     unread: tuple[str, ...] = ()
-    """Of which tables rows of the damaged catalogue could not be saved; what the packs tell has come back from them."""
+    """The tables whose rows in the damaged catalogue could not be saved; what the packs contain was restored."""
 
 
 def drop_lost_versions(catalog: Catalog, store: Store, *, clone: bool = False) -> RepairReport:
-    """Takes the versions out of the catalogue whose bytes are gone, and names them.
+    """Removes the versions whose bytes are gone from the catalogue, and names them.
 
-    Before that all packs are searched: it may be the row that is wrong.
+    Before that all packs are searched: the row may be wrong.
     """
     correct_contents(catalog, store)
     broken = [problem.content for problem in unreadable_contents(catalog, store) if problem.content is not None]
     rows = [row for row in map(catalog.contents.by_id, broken) if row is not None]
     gone = sorted(set(broken) - find_places(catalog, store, rows))
-    # Named before any of them goes: the numbers of the others move up then.
+    # Named before any is removed, since that changes the numbers of the others.
     lost = [(name, catalog.versions.owners(content)) for content in gone for name in catalog.versions.named(content)]
     for content in gone:
         with catalog.transaction() as cursor:
@@ -154,7 +154,7 @@ def drop_lost_versions(catalog: Catalog, store: Store, *, clone: bool = False) -
 
 
 def _still_lost(catalog: Catalog, lost: list[tuple[str, list[tuple[str, int]]]]) -> Iterator[str]:
-    """Names of versions that the packs could not give back either."""
+    """Names of versions that could not be restored from the packs either."""
     for name, owners in lost:
         for url, time in owners:
             row = catalog.resources.find(url)
@@ -166,10 +166,10 @@ def _still_lost(catalog: Catalog, lost: list[tuple[str, list[tuple[str, int]]]])
 def rebuild_catalog(
     catalog: Catalog, store: Store, indexes: Path, missing: tuple[str, ...] = (), *, clone: bool = False
 ) -> RepairReport:
-    """Completes a catalogue with what the packs tell; it opens for nobody before that has come to its end.
+    """Completes a catalogue from the packs; it cannot be opened by others before that has ended.
 
-    It may be empty or hold rows that were saved from a damaged one; `missing` says what could not be. Versions may get
-    new numbers, so indexes made of the old ones are removed; whoever asks next builds them.
+    It may be empty or hold rows that were saved from a damaged one; `missing` names what could not. Versions may get
+    new numbers, so indexes of the old ones are removed and rebuilt at the next query.
     """
     with catalog.rebuilding():
         shutil.rmtree(indexes, ignore_errors=True)
@@ -183,9 +183,9 @@ def rebuild_catalog(
 
 
 def rebuild_file(settings: Settings, file: Path) -> RepairReport:
-    """Fills a new catalogue file from what can be read of the old one, and from the packs; it takes its place."""
+    """Fills a new catalogue file from what can be read of the old one, and from the packs, and replaces the old one."""
     draft = file.with_name(f"{file.name}.new")
-    lease = LocalBackend(file.parent / "packs").lease()  # who writes now waits, and finds the file replaced
+    lease = LocalBackend(file.parent / "packs").lease()  # other writers wait, and then find the file replaced
     try:
         salvage.remove_draft(draft)
         whole = salvage.salvage_rows(file, draft)[0] if file.exists() else False

@@ -36,17 +36,17 @@ class CrawlJournal:
         self._mark = f"{part}:".encode()
 
     def prepare(self) -> None:
-        """Makes room for entries; before the first of them."""
+        """Prepares for entries; called before the first."""
         self._journals.ensure()
 
     def entries(self) -> Iterator[bytes]:
-        """What was written, the oldest first."""
+        """What was written, oldest first."""
         for entry in self._journals.entries(self._job):
             if entry.startswith(self._mark):
                 yield entry.removeprefix(self._mark)
 
     def written_with(self, entry: Callable[[list[RecordedCapture]], bytes]) -> RecordExtension:
-        """Writes an entry in the transaction that records a batch of looks; it may be made more than once."""
+        """Writes an entry in the transaction that records a batch of checks; it may be created more than once."""
 
         def extend(cursor: Cursor, recorded: list[RecordedCapture]) -> None:
             self._journals.append(cursor, self._job, self._mark + entry(recorded))
@@ -76,7 +76,7 @@ class JobControl:
         return self._queue.show(number, requester)
 
     def resume(self, number: int, requester: Requester) -> JobRow:
-        """A paused job waits for its turn again; so does one that failed or was cancelled."""
+        """Queues a paused job again, or one that failed or was cancelled."""
         job = self._changeable(number, requester, "resume")
         if job.state == DONE:
             raise UsageError(f"job {number} is done; refresh it to run it again")
@@ -88,7 +88,7 @@ class JobControl:
         return self._queue.show(number, requester)
 
     def delete(self, number: int, requester: Requester) -> JobRow:
-        """Removes a job with its result, log, journal and files; what it recorded stays. Answers what it was."""
+        """Removes a job with its result, log, journal and files; what it recorded stays. Returns the job."""
         job = self._changeable(number, requester, "delete")
         if job.state not in (*ENDED, PAUSED):
             raise UsageError(f"job {number} is {job.state}; cancel it first")
@@ -109,7 +109,7 @@ class JobControl:
 
 
 _DAY = 86_400
-"""Seconds after which nobody any more queues a file that was sent."""
+"""Seconds after which an uploaded file that was not queued is removed."""
 
 
 def job_folder(archive: Archive, job: int) -> Path:
@@ -118,12 +118,12 @@ def job_folder(archive: Archive, job: int) -> Path:
 
 
 def saved_result(archive: Archive, name: str) -> Path:
-    """The file with the newest result of queries that name it; of job files only the name comes from outside."""
+    """The file with the newest result of queries that name it; only the name comes from the job file."""
     return archive.folder / "jobs" / "saved" / name
 
 
 def job_files(archive: Archive, job: int) -> dict[str, Path]:
-    """The files that a job has written, by name; those that are not whole yet have names that begin with a dot."""
+    """The files that a job has written, by name; incomplete ones have names that begin with a dot."""
     folder = job_folder(archive, job)
     whole = (file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
     found = sorted(whole) if folder.is_dir() else []
@@ -131,19 +131,19 @@ def job_files(archive: Archive, job: int) -> dict[str, Path]:
 
 
 def sent_file(folder: Path, name: str) -> Path:
-    """A file that was sent for a job to work off, inside the folder of the job."""
+    """A file that was uploaded for a job, inside the folder of the job."""
     return folder / "sent" / name
 
 
 class IncomingFile:
-    """A file that somebody sent, and that no job knows yet."""
+    """A file that was uploaded and belongs to no job yet."""
 
     def __init__(self, archive: Archive, file: Path) -> None:
         self._archive = archive
         self.file = file
 
     def place(self, job: int, name: str) -> None:
-        """Moves it to the job that will work it off."""
+        """Moves it to the folder of its job."""
         target = sent_file(job_folder(self._archive, job), name)
         make_private_folder(target.parent)
         rename_durably(self.file, target)
@@ -151,7 +151,7 @@ class IncomingFile:
 
 @contextmanager
 def incoming_file(archive: Archive, source: Path) -> Iterator[IncomingFile]:
-    """Takes a file into the archive's folder, durably; what is not placed with a job is removed in the end."""
+    """Stores a file in the folder of the archive, durably; it is removed later unless it is moved to a job."""
     folder = archive.folder / "jobs" / "incoming"
     make_private_folder(folder)
     file = folder / uuid.uuid4().hex
@@ -165,7 +165,7 @@ def incoming_file(archive: Archive, source: Path) -> Iterator[IncomingFile]:
 
 
 def remove_old_jobs(archive: Archive, older_than: float | None = None) -> int:
-    """Forgets jobs that ended longer ago than `jobs.keep_for` (or the seconds given); answers how many.
+    """Removes jobs that ended longer ago than `jobs.keep_for` (or the seconds given); returns how many.
 
     The last good result of a stored query stays.
     """
@@ -187,7 +187,7 @@ def remove_old_jobs(archive: Archive, older_than: float | None = None) -> int:
 
 
 def _remove_left_files(archive: Archive) -> None:
-    """Files that were sent while the machine stopped."""
+    """Partial uploads from before a crash of the machine."""
     latest = archive.clock().timestamp() - _DAY
     for file in (archive.folder / "jobs" / "incoming").glob("*"):
         with suppress(OSError):

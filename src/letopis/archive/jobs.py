@@ -55,11 +55,11 @@ __all__ = [
 MAX_PRIORITY = 1000
 """Priorities lie between this and its negative."""
 REFRESH_BY_USE = "use"
-"""The refresh of a query that runs again the sooner, the more its result is looked at."""
+"""The refresh of a query that runs more often the more its result is read."""
 USE_HALF_LIFE = 7 * 86_400_000
-"""Milliseconds after which a look at a result counts half."""
+"""Milliseconds after which a read of a result counts half."""
 SHORTEST_REFRESH = 60_000
-"""No query runs by itself more often than once a minute."""
+"""No query runs automatically more often than once a minute."""
 _LONGEST_REFRESH = 10 * 365 * 86_400_000
 _MAX_REFRESHES = 100
 _SPARE_LEASE = 86_400_000
@@ -107,16 +107,16 @@ class Requester:
         return self.rights & permission == permission or self.owns(owner)
 
     def owns(self, owner: str) -> bool:
-        """Whether it is theirs."""
+        """Whether the job or query belongs to the requester."""
         return bool(self.name) and self.name == owner
 
     def may_change(self, owner: str) -> bool:
-        """Whether they may cancel or forget it: their own, or anything for an owner of the archive."""
+        """Whether the requester may cancel or remove it: their own, or anything for an owner of the archive."""
         return self.owns(owner) or bool(self.rights & OWN)
 
 
 COMMAND_LINE = Requester("command line", READ | WRITE | OWN, "cli")
-"""Whoever runs the archive. No account can have this name."""
+"""The operator of the archive. No account can have this name."""
 
 
 # When a stored query runs again
@@ -131,7 +131,7 @@ class RefreshBounds:
 
     @classmethod
     def of(cls, settings: JobsSettings) -> RefreshBounds:
-        """As the settings have it."""
+        """The interval in the settings."""
         return cls(round(settings.refresh_min * 1000), round(settings.refresh_max * 1000))
 
 
@@ -148,12 +148,12 @@ def first_refresh_interval(refresh: str, bounds: RefreshBounds) -> int:
 
 
 def decayed_use_weight(weight: float, since: int) -> float:
-    """How much earlier looks still count, some milliseconds later."""
+    """How much earlier reads still count after some milliseconds."""
     return weight * math.exp2(-max(0, since) / USE_HALF_LIFE)
 
 
 def refresh_interval_by_use(weight: float, bounds: RefreshBounds) -> int:
-    """About one refresh a look: the mean time between the looks of late, within the bounds."""
+    """About one refresh per read: the mean time between recent reads, within the bounds."""
     if weight <= 0:
         return bounds.most
     between = USE_HALF_LIFE / (weight * math.log(2))
@@ -161,7 +161,7 @@ def refresh_interval_by_use(weight: float, bounds: RefreshBounds) -> int:
 
 
 def after_use(row: StoredQueryRow, now: int, bounds: RefreshBounds) -> StoredQueryRow:
-    """The query after somebody looked at its result; a use-driven one may become due sooner."""
+    """The query after its result was read; a use-driven one may become due sooner."""
     weight = decayed_use_weight(row.weight, now - row.used) + 1
     seen = row._replace(uses=row.uses + 1, weight=weight, used=now)
     if row.refresh != REFRESH_BY_USE:
@@ -172,9 +172,9 @@ def after_use(row: StoredQueryRow, now: int, bounds: RefreshBounds) -> StoredQue
 
 
 def bring_back_jobs(archive: Archive) -> int:
-    """Makes refreshes due, and ends turns, that only a wrong clock can have put so far ahead; how many refreshes.
+    """Makes refreshes due, and ends turns, that only a wrong clock can have set so far ahead; counts refreshes.
 
-    The job of such a turn is then said to have failed, as that of any worker that died.
+    The job of such a turn fails, as that of any worker that died.
     """
     now = to_millis(archive.clock())
     JobClaims(archive.catalog.database).end_turns(now + round(archive.settings.jobs.lease * 1000) + _SPARE_LEASE)
@@ -182,7 +182,7 @@ def bring_back_jobs(archive: Archive) -> int:
 
 
 def enqueue_due_refreshes(archive: Archive) -> int:
-    """Queues what is due, once each, however many processes plan; answers how many."""
+    """Queues what is due, once each, however many processes plan; returns how many."""
     now, bounds = to_millis(archive.clock()), RefreshBounds.of(archive.settings.jobs)
     database = archive.catalog.database
     jobs, stored = Jobs(database), StoredQueries(database)
@@ -200,7 +200,7 @@ def enqueue_due_refreshes(archive: Archive) -> int:
 def _update_interval(
     cursor: Cursor, stored: StoredQueries, row: StoredQueryRow, now: int, bounds: RefreshBounds
 ) -> None:
-    """Looks that grow old count less: the interval grows again when nobody looks."""
+    """Older reads count less: the interval grows again if the result is not read."""
     if row.refresh == REFRESH_BY_USE:
         weight = decayed_use_weight(row.weight, now - row.used)
         stored.used(
@@ -248,7 +248,7 @@ class JobQueue:
         owner: str | None = None,
         before: int | None = None,
     ) -> list[JobRow]:
-        """Jobs that somebody may see, newest first."""
+        """Jobs that the requester may see, newest first."""
         self._claims.reap(self._now())
         chosen = JobRowFilter(requester.rights, requester.name, state, package, owner, before)
         return self._jobs.listed(chosen, limit)
@@ -262,7 +262,7 @@ class JobQueue:
         return found
 
     def claimed(self, claim: JobClaim) -> tuple[JobRow, bytes]:
-        """A job and its file, for the worker that works it off."""
+        """A job and its file, for the worker that runs it."""
         found = self._jobs.find(claim.job)
         if found is None:
             raise NotFound(f"job {claim.job} is gone; submit it again")
@@ -273,7 +273,7 @@ class JobQueue:
         return self._jobs.xml(self.show(number, requester).id)
 
     def output(self, number: int, requester: Requester) -> tuple[JobRow, bytes]:
-        """A job that has ended, and what its steps answered; looking at it counts as a use of its query."""
+        """A job that has ended, and the results of its steps; reading it counts as a use of its query."""
         job = self.show(number, requester)
         if job.state not in ENDED:
             raise NotFound(f"job {number} is {job.state} and has no result yet; wait until it has ended")
@@ -291,7 +291,7 @@ class JobQueue:
         return self.log_so_far(self.show(number, requester).id)
 
     def log_so_far(self, number: int) -> str:
-        """The same for its worker, which goes on with it."""
+        """The same for its worker, which continues it."""
         return self._jobs.output(number)[1].decode("utf-8", "replace")
 
     def counts(self) -> dict[str, int]:
@@ -310,7 +310,7 @@ class JobQueue:
     ) -> JobRow:
         """Queues a query; with `keep`, or when it names a refresh, it is stored under its name too.
 
-        `before` hears the number that the job gets before anybody can take it.
+        `before` is called with the number of the job before any worker can take it.
         """
         return self.submit_many([query], requester, keep=keep, before=before)[0]
 
@@ -343,7 +343,7 @@ class JobQueue:
         self._use.ensure()
 
     def _interval(self, query: JobQuery, requester: Requester) -> int:
-        """The interval of a query's refresh; refuses what the requester may not ask for."""
+        """The interval of a query's refresh; refuses what the requester may not set."""
         if not -MAX_PRIORITY <= query.priority <= MAX_PRIORITY:
             raise UsageError(f"priority='{query.priority}' is out of bounds; use -{MAX_PRIORITY} to {MAX_PRIORITY}")
         if requester.rights & query.permission != query.permission:
@@ -369,7 +369,7 @@ class JobQueue:
         )  # fmt: skip
 
     def refresh(self, what: int | str, query: JobQuery, requester: Requester) -> JobRow:
-        """Runs the query of a job, or the one stored under a name, again; one that waits already is not doubled."""
+        """Runs the query of a job, or the one stored under a name, again; it is never queued twice."""
         if isinstance(what, str):
             return self._run_stored(self.stored_query(what, requester), query, requester)
         job = self.show(what, requester)
@@ -391,7 +391,7 @@ class JobQueue:
         return self.show(number, requester)
 
     def cancel(self, number: int, requester: Requester) -> JobRow:
-        """A waiting job ends at once, a running one within seconds."""
+        """Cancels a job: a waiting one at once, a running one within seconds."""
         job = self.show(number, requester)
         if not requester.may_change(job.owner):
             raise Refused(f"job {number} belongs to '{job.owner}'; only they or an owner may cancel it")
@@ -406,7 +406,7 @@ class JobQueue:
     # Stored queries
 
     def stored_queries(self, requester: Requester) -> list[StoredQueryRow]:
-        """Stored queries that somebody may see, by name."""
+        """Stored queries that the requester may see, by name."""
         return self._stored.listed(requester.rights, requester.name)
 
     def stored_query(self, name: str, requester: Requester) -> StoredQueryRow:
@@ -439,7 +439,7 @@ class JobQueue:
         )  # fmt: skip
 
     def forget(self, name: str, requester: Requester) -> StoredQueryRow:
-        """Stores a query no longer, and refreshes it no longer; its results stay until old jobs are removed."""
+        """Removes a stored query and its refresh; its results stay until old jobs are removed."""
         found = self.stored_query(name, requester)
         if not requester.may_change(found.owner):
             raise Refused(f"'{name}' belongs to '{found.owner}'; only they or an owner may remove it")

@@ -1,7 +1,7 @@
-"""The links of pages that a crawl recorded, kept in small files until the index of links takes them in.
+"""The links of pages that a crawl recorded, kept in small files until the index of links reads them.
 
-A cache and nothing more: whatever is missing, half written or about another version is read out of the archive again,
-with the same result. Nothing here ever stops a crawl.
+Only a cache: anything missing, half written or about another version is read from the archive again, with the same
+result. No failure here ever stops a crawl.
 
     file    = MAGIC frame*
     frame   = size u32, versions u32, first u64, last u64, checksum u64, payload[size]
@@ -67,7 +67,7 @@ class RecordedPage(NamedTuple):
 
 
 def links_of_page(page: Page) -> PageLinks:
-    """The same for one page however it was read, as long as its links are the same."""
+    """Equal for all readings of one page, as long as its links are the same."""
     if not page.links:
         return PageLinks(page.content_type, page.language, page.title, b"", (), b"")
     targets, types, *said = zip(*page.links, strict=True)
@@ -91,13 +91,13 @@ def _lines(texts: Sequence[str], rels: Sequence[str], titles: Sequence[str]) -> 
 
 
 def _line(text: str, rel: str, title: str) -> str:
-    # Folded by nearly every format, though not by what others may install.
+    # Folded by nearly every format, but perhaps not by plugins.
     text = text if text.isprintable() else " ".join(text.split())
     return f"{text}\t{' '.join(rel.split())}\t{' '.join(title.split())}" if rel or title else text
 
 
 def pack_links(pages: Iterable[RecordedPage]) -> tuple[list[int], bytes]:
-    """Versions and the frame of their leads; pages that do not fit the form are left out."""
+    """Versions and the frame of their links; pages that do not fit the format are left out."""
     versions: list[int] = []
     entries: list[bytes] = []
     records: list[bytes] = []
@@ -131,7 +131,7 @@ class CachedLinks:
         self._places: dict[int, _LinkRecord] = {}
 
     def add(self, frame: bytes, versions: int) -> None:
-        """Learns what a frame of `pack_links` holds."""
+        """Adds a frame of `pack_links`."""
         data = zstd.decompress(frame)
         at = _ENTRY.size * versions
         for version, time, sha1, links, head, lines in _ENTRY.iter_unpack(data[:at]):
@@ -140,7 +140,7 @@ class CachedLinks:
             at = end
 
     def of(self, version: int, time: int, sha1: bytes) -> PageLinks | None:
-        """The leads of a version; None unless they were read of exactly this one."""
+        """The links of a version; None unless they were read of exactly this one."""
         place = self._places.get(version)
         if place is None or place.time != time or place.sha1 != sha1:
             return None
@@ -152,11 +152,11 @@ class CachedLinks:
 
 
 MAGIC = b"letopis leads 2\n"
-"""Files of another number were read by other rules, and are passed over."""
+"""Files of another number were made by other rules, and are skipped."""
 FILE_BYTES = 8 << 20
-"""From this size on a new file is begun."""
+"""The size from which on a new file is begun."""
 MAX_CACHE_BYTES = 128 << 20
-"""What all files together may take; of about half a million pages."""
+"""What all files together may take: the links of about half a million pages."""
 _HEAD = Struct("<IIQQ")
 _CHECKSUM = Struct("<Q")
 _FILE_PATTERN = "*.leads"
@@ -165,7 +165,7 @@ _NEW_VERSION = (Outcome.NEW, Outcome.CHANGED)
 
 
 def link_cache_folder(archive: Path) -> Path:
-    """Where an archive keeps what is handed over; can be deleted at any time."""
+    """Where an archive keeps the files; can be deleted at any time."""
     return archive / "index" / "leads"
 
 
@@ -179,18 +179,18 @@ class LinkCacheWriter:
         self._file: Path | None = None
 
     def add(self, looks: Sequence[Observation], done: Sequence[RecordedCapture]) -> None:
-        """Writes one frame after looks were recorded; not synced, since what a crash takes is only read again."""
+        """Writes one frame after checks were recorded; not synced, since what a crash loses is only read again."""
         self.put(*pack_links(_recorded_pages(looks, done)))
 
     def put(self, versions: Sequence[int], payload: bytes) -> None:
-        """Writes what was packed elsewhere."""
+        """Writes what was packed before."""
         if not versions:
             return
         head = _HEAD.pack(len(payload), len(versions), min(versions), max(versions))
         try:
             self._write(b"".join((head, _CHECKSUM.pack(_checksum(head, payload)), payload)))
         except OSError:
-            # Behind half a frame nobody reads on.
+            # Readers stop at half a frame.
             self._file = None
 
     def _write(self, frame: bytes) -> None:
@@ -198,13 +198,13 @@ class LinkCacheWriter:
             self._make_room()
             self._file = self._folder / f"{os.urandom(8).hex()}.leads"
         with self._file.open("ab") as opened:
-            # Whoever took the file in has removed it: then this begins another one of its name.
+            # The index has read and removed the file: then this begins another one of the same name.
             opened.write(frame if opened.tell() else MAGIC + frame)
             if opened.tell() >= self._file_bytes:
                 self._file = None
 
     def _make_room(self) -> None:
-        """Gives up the oldest files when nobody has asked for them for too long."""
+        """Removes the oldest files if no index has read them for too long."""
         make_private_folder(self._folder)
         facts = sorted((found.st_mtime_ns, found.st_size, file) for file, found in _cache_files(self._folder))
         total = sum(size for _, size, _ in facts)
@@ -216,7 +216,7 @@ class LinkCacheWriter:
 
 
 def _recorded_pages(looks: Sequence[Observation], done: Sequence[RecordedCapture]) -> Iterator[RecordedPage]:
-    """Pages that became versions, and that are read the same whenever they are read again."""
+    """Pages that became versions, and that give the same result whenever they are parsed again."""
     for look, row in zip(looks, done, strict=True):
         page = look.page
         if page is None or page.warnings or page.content_type not in _HTML or row.outcome not in _NEW_VERSION:
@@ -232,7 +232,7 @@ class LinkCacheReader:
         self._folder = link_cache_folder(archive)
 
     def between(self, first: int, last: int) -> CachedLinks:
-        """The leads of versions in this range, as far as they are there and whole."""
+        """The links of versions in this range, as far as they are there and complete."""
         found = CachedLinks()
         for file, _ in _cache_files(self._folder):
             with suppress(OSError), file.open("rb") as opened:
@@ -281,7 +281,7 @@ def _add_frame(found: CachedLinks, frame: _Frame, payload: bytes) -> None:
 
 
 def _cache_files(folder: Path) -> list[tuple[Path, os.stat_result]]:
-    """Files of leads that are there."""
+    """The existing files of links."""
     found = []
     for file in folder.glob(_FILE_PATTERN):
         with suppress(OSError):

@@ -36,11 +36,11 @@ class MuteRuleBook:
         self._rows = MuteRuleRows(archive.catalog.database)
 
     def rules(self, *places: str) -> list[MuteRule]:
-        """The rules of some places, of all where none is named."""
+        """The rules of some places, or all rules if none is named."""
         return list(map(_rule, self._rows.of(*places)))
 
     def add(self, place: str, kind: MuteKind, text: str) -> MuteRule:
-        """Adds a rule; one of the same text at the same place makes room for it."""
+        """Adds a rule; it replaces one of the same text at the same place."""
         self._archive.require_writable()
         form, known = _form(text), self._rows.of(place)
         if len(known) >= MAX_RULES and form not in {row.form for row in known}:
@@ -57,13 +57,13 @@ class MuteRuleBook:
         return next((_rule(row) for row in self._rows.of(place) if row.form == form), None)
 
     def remove(self, place: str, text: str) -> bool:
-        """Whether there was a rule of this text at the place; it is gone then."""
+        """Removes the rule of this text at the place; returns whether there was one."""
         self._archive.require_writable()
         return self._rows.remove(place, _form(text))
 
 
 def mute_rules_of(archive: Archive, url: str) -> MuteRules:
-    """What holds for a page: its own rules, and those of its host for texts that it says nothing about."""
+    """What applies to a page: its own rules, and those of its host for texts without an own rule."""
     rows = MuteRuleRows(archive.catalog.database).of(host_of(url), url)
     kinds = {row.form: row.kind for row in sorted(rows, key=lambda row: row.place == url)}
     return MuteRules(*(frozenset(form for form, kind in kinds.items() if kind == one) for one in get_args(MuteKind)))

@@ -32,20 +32,20 @@ class ObserverMarks:
         self._observer = observer
 
     def known(self) -> bool:
-        """Whether this observer has looked at anything yet."""
+        """Whether this observer has checked anything yet."""
         return self._archive.catalog.observers.known(self._observer)
 
     def seen(self, resources: Sequence[int]) -> dict[int, ObserverState]:
-        """The last looks at pages, by the ids of these; only those that were looked at."""
+        """The last checks of pages, by their ids; only pages that were checked."""
         return self._archive.catalog.observers.looks(self._observer, resources) if self._observer else {}
 
     def last_seen(self, url: str) -> ObserverState | None:
-        """The last look at a page."""
+        """The last check of a page."""
         row = self._archive.catalog.resources.find(url)
         return self.seen([row.id]).get(row.id) if row is not None else None
 
     def moving_with(self, looks: Sequence[Observation]) -> Extend:
-        """For `Archive.record`: the marks move to what a batch of looks brings, in the same transaction."""
+        """For `Archive.record`: the marks move to the results of a batch of checks, in the same transaction."""
 
         def move(cursor: Cursor, done: list[RecordedCapture]) -> None:
             there = [row for look, row in zip(looks, done, strict=True) if look.response.available]
@@ -71,7 +71,7 @@ class UnreadMarks(ObserverMarks):
     """What is new to one person in the web interface; without a sign-in there is no name, and nothing is new."""
 
     def unread(self, urls: Iterable[str]) -> set[str]:
-        """Pages with a newer version than the person has seen, or that changed before they ever looked."""
+        """Pages with a newer version than the person has seen, or that changed before the person's first look."""
         rows = self._known(urls)
         looks = self.seen([row.id for row in rows])
         return {row.url for row in rows if _is_unread(row, looks.get(row.id))}
@@ -83,7 +83,7 @@ class UnreadMarks(ObserverMarks):
         return {row.url: looks[row.id].looked if row.id in looks else 0 for row in rows}
 
     def move_up_to(self, url: str, time: int) -> bool:
-        """The person has read the alerts of a page up to a time, not its newest version; False where they had."""
+        """The person has read the alerts of a page up to a time, not its newest version; False if they had before."""
         rows, look = self._known([url]), self.last_seen(url)
         if not rows or (look is not None and look.looked >= time):
             return False
@@ -93,7 +93,7 @@ class UnreadMarks(ObserverMarks):
         return True
 
     def keep_unread(self, urls: Iterable[str], since: int = 0) -> None:
-        """Pages are new to the person again, as if they had never looked, or not since a time."""
+        """Makes pages new to the person again, as if never seen, or not since a time."""
         moved = [(row.id, ObserverState(None, since)) for row in self._known(urls)]
         with self._archive.catalog.transaction() as cursor:
             self._archive.catalog.observers.set_many(cursor, self._observer, moved)

@@ -1,6 +1,5 @@
-"""Values from untrusted sources: each has the expected type and range, or raises a ValueError.
-
-What passes here can be shown later without another check.
+"""Values from untrusted sources: each has the expected type and range, or raises a ValueError. Accepted values can be
+shown later without another check.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ MOST_ROWS = 1000
 MOST_NUMBER = 1 << 62
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _ESCAPE = re.compile(r"\\(?:u(d[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})|u(d[89a-f][0-9a-f]{2})|.)", re.I | re.DOTALL)
-"""In a text of JSON: the two halves of a character, half a character alone, or anything else behind a backslash."""
+"""In a text of JSON: a surrogate pair, a lone surrogate, or anything else after a backslash."""
 
 
 def parse_json(data: bytes | str) -> Any:
-    """What JSON says; ValueError or RecursionError when it is none. Half a character, which no file can hold, becomes
-    U+FFFD.
+    """The value of a JSON text; ValueError or RecursionError if it is invalid. A lone surrogate, which no file can
+    contain, becomes U+FFFD.
     """
     text = data if isinstance(data, str) else data.decode(json.detect_encoding(data), "replace")
     if _HALF.search(text):
@@ -39,7 +38,7 @@ def text_from_outside(value: Any) -> str:
 
 
 def list_from_outside(value: Any) -> Sequence[Any]:
-    """A list of bounded length, whatever is in it."""
+    """A list of bounded length, with any elements."""
     if not isinstance(value, list | tuple) or len(value) > MOST_ROWS:
         raise ValueError("not a list")
     return value
@@ -60,7 +59,7 @@ def number_from_outside(value: Any) -> float:
 
 
 def block_from_outside(value: Any) -> str:
-    """A block that came or went: `added paragraph: its text`."""
+    """An added or removed block: `added paragraph: its text`."""
     BlockKind(text_from_outside(value).partition(": ")[0].partition(" ")[2])
     return str(value)
 

@@ -34,12 +34,12 @@ _BATCH = 20_000
 
 
 def known_mark(catalog: Catalog) -> HighWaterMark:
-    """Up to where the catalogue knows the packs; one of an earlier release is judged by its contents."""
+    """Up to where the catalogue knows the packs; for one of an earlier release this is derived from its contents."""
     mark = catalog.contents.mark()
     if mark is not None:
         return HighWaterMark(*mark)
     last = catalog.contents.last()
-    # The record of the last content begins there: what follows is looked at again, and found to be known.
+    # The record of the last content begins there: what follows is read again, and found to be known.
     return HighWaterMark(catalog.contents.highest(), last[0] if last else 0, last[1] + 1 if last else 0)
 
 
@@ -52,10 +52,10 @@ class TakenIn(NamedTuple):
 
 
 def take_in_facts(catalog: Catalog, store: Store, since: Mapping[int, int] | None = None) -> TakenIn:
-    """Records what the packs tell and the catalogue does not: of all packs, or of some from an offset on.
+    """Records what is in the packs and not in the catalogue: of all packs, or of some from an offset on.
 
-    What is known stays as it is; a content whose bytes are not where the
-    catalogue says gets the place where they were found.
+    Known facts stay unchanged; a content whose bytes are not where the catalogue says gets the place where they were
+    found.
     """
     return _FactIntake(catalog, store, since).run()
 
@@ -68,11 +68,11 @@ class _NoStore:
         return [AppendResult(None, 0, "") for _ in items]
 
     def sync(self) -> None:
-        """Nothing waits."""
+        """Nothing is buffered."""
 
 
 class _FactIntake:
-    """One pass for the contents, one for the versions, then the responses behind rendered pages, and sets."""
+    """One pass for the contents, one for the versions, then the responses of rendered pages, and sets."""
 
     def __init__(self, catalog: Catalog, store: Store, since: Mapping[int, int] | None) -> None:
         self._catalog = catalog
@@ -102,7 +102,7 @@ class _FactIntake:
         return self._store.scan(self._since)
 
     def _register(self, cursor: Cursor, fact: VersionFact) -> None:
-        """Gives a readable content its row, or its row the place where it can be read."""
+        """Adds the row of a readable content, or corrects the place in its row."""
         assert fact.place is not None
         try:
             body = self._store.read(fact.place, fact.stored_bytes).body
@@ -121,14 +121,14 @@ class _FactIntake:
         self._known[fact.digest] = identity
 
     def _find_elsewhere(self) -> None:
-        """Contents that facts name by their digest alone, and that the catalogue has in packs which were not read."""
+        """Contents that facts name only by their digest, and that the catalogue has in packs which were not read."""
         wanted = {fact.digest for fact in self._facts() if fact.digest not in self._known} if self._since else set()
         for row in self._catalog.contents.all() if wanted else ():
             if row.sha1 in wanted:
                 self._known[row.sha1] = Identity(row.sha1, row.identity)
 
     def _batches(self) -> Iterator[list[NewCapture]]:
-        """Versions in large batches, each in the order of time: frames tell the newest first."""
+        """Versions in large batches, each in the order of time: frames have the newest first."""
         batch: dict[tuple[bytes, int], NewCapture] = {}
         for fact in self._facts():
             if fact.digest in self._known and not is_beside(fact.key):
@@ -139,12 +139,12 @@ class _FactIntake:
         yield [batch[mark] for mark in sorted(batch)]
 
     def _is_recorded(self, cursor: Cursor, arrival: NewCapture) -> bool:
-        """A version may be told of by several packs; the first one counts."""
+        """A version may be recorded in several packs; the first one counts."""
         row = self._catalog.resources.find(arrival.url, cursor)
         return row is not None and self._catalog.versions.taken(cursor, row.id, arrival.time)
 
     def _take_in_renderings(self) -> None:
-        """Puts what servers sent beside the versions that browsers made of it."""
+        """Stores what servers sent for the versions that browsers made of it."""
         sent = [fact for fact in self._facts() if fact.key.startswith(SENT_PREFIX) and fact.digest in self._known]
         if not sent:
             return
@@ -162,7 +162,7 @@ class _FactIntake:
             self._catalog.renderings.add(cursor, version.id, RenderingSource(content.id, head))
 
     def _take_in_sets(self) -> None:
-        """Capture sets, behind the versions of their members."""
+        """Capture sets, after the versions of their members."""
         parts = [
             (part, fact)
             for fact in self._facts()
@@ -176,7 +176,7 @@ class _FactIntake:
                 self._take_in_part(cursor, part, fact, self._known[fact.digest])
 
     def _take_in_part(self, cursor: Cursor, part: int, fact: VersionFact, identity: Identity) -> None:
-        """A set is a proof that its page was looked at; packs do not tell of looks that found nothing new."""
+        """A set proves that its page was checked; packs do not contain checks that found nothing new."""
         row = self._catalog.resources.find(url_of_key(fact.key), cursor)
         version = self._catalog.versions.at(row.id, row.versions, fact.time, cursor) if row is not None else None
         content = self._catalog.contents.find(identity.key, identity.sha1, cursor)
@@ -193,7 +193,7 @@ class _FactIntake:
 
 
 def find_places(catalog: Catalog, store: Store, broken: Sequence[ContentRow]) -> set[int]:
-    """Looks in all packs for contents that are not where their rows say, and puts these right; ids of those found."""
+    """Searches all packs for contents that are not where their rows say, and corrects these; ids of those found."""
     wanted = {row.sha1: row for row in broken}
     found: set[int] = set()
     with catalog.transaction() as cursor:
@@ -211,7 +211,7 @@ def find_places(catalog: Catalog, store: Store, broken: Sequence[ContentRow]) ->
 
 
 def content_fault(store: Store, row: ContentRow) -> str:
-    """What is wrong with the bytes where a row says that its content lies; empty when they are right."""
+    """What is wrong with the bytes at the place in a row; empty if they are right."""
     try:
         body = store.read(ContentPlace(row.pack, row.place, row.slot), row.stored_bytes).body
     except Damaged as error:

@@ -1,7 +1,7 @@
-"""What the record knows about pages before they are checked again, and what checks teach.
+"""What the record knows about pages before they are checked again, and what is learned from checks.
 
 The newest versions with their headers; the noise that pages of a host share; what a page does at every visit; digest
-fields of hosts that were once wrong. What a check teaches is written in the transaction that records it.
+fields of hosts that were once wrong. What is learned from a check is written in the transaction that records it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
 
 RecordExtension = Callable[[Cursor, list[RecordedCapture]], None]
-"""Writes rows that belong to the moment of a batch of looks, in the transaction of `Archive.record`."""
+"""Writes rows that belong to a batch of checks, in the transaction of `Archive.record`."""
 
 
 class CurrentVersion(NamedTuple):
@@ -52,7 +52,7 @@ def content_of_version(archive: Archive, version: int | None) -> int | None:
 
 
 class PageMemory:
-    """What earlier checks taught about hosts and pages; what new ones teach is kept here until it is written."""
+    """What was learned about hosts and pages from earlier checks; what new ones add waits here to be written."""
 
     def __init__(self, archive: Archive) -> None:
         self._rows = archive.catalog.noise_profiles
@@ -61,11 +61,11 @@ class PageMemory:
         self._untrusted: dict[str, set[str]] = {}
 
     def profile(self, host: str) -> bytes:
-        """What the pages of a host share; empty when nothing is known."""
+        """What the pages of a host have in common; empty if nothing is known."""
         return self._rows.profile(host)
 
     def habits(self, resource: int) -> bytes:
-        """What a page does at every visit; empty when nothing is known."""
+        """What changes on a page at every visit; empty if nothing is known."""
         return self._rows.habits(resource)
 
     def quiet_visits(self, resource: int, number: int) -> int:
@@ -77,18 +77,18 @@ class PageMemory:
         return self._rows.distrusted(host)
 
     def distrust(self, host: str, fields: Iterable[str]) -> None:
-        """These digest fields of a host are not to be believed again."""
+        """Records that these digest fields of a host are not trusted again."""
         self._untrusted.setdefault(host, set()).update(fields)
 
     def learn(self, profiles: Mapping[str, bytes], habits: Mapping[str, bytes]) -> None:
-        """Profiles by host and habits by URL, as they are after some looks."""
+        """Profiles by host and habits by URL, as they are after some checks."""
         self._profiles.update(profiles)
         self._habits.update(habits)
 
     def write(self, cursor: Cursor, done: list[RecordedCapture]) -> None:
-        """For `Archive.record`: what was learned of the hosts and pages of these looks, with the looks that taught it.
+        """For `Archive.record`: what was learned about the hosts and pages of these checks, together with the checks.
 
-        What was learned of other hosts waits: these may be somebody else's by now.
+        What was learned about other hosts waits: they may belong to another agent by now.
         """
         hosts = {host_of(row.url) for row in done} if self._untrusted or self._profiles else set[str]()
         for host in hosts & self._untrusted.keys():

@@ -58,7 +58,7 @@ class HostState(NamedTuple):
 
 
 class HostUpdate(NamedTuple):
-    """The politeness state of a host after a fetch, to be stored with the record of that fetch."""
+    """The politeness state of a host after a fetch, stored with the record of that fetch."""
 
     id: int
     ip: str
@@ -111,15 +111,15 @@ class FrontierQueue:
     def __init__(
         self, archive: Archive, shard: Shard | None = None, arrive: Callable[[HostState], HostState] = lambda host: host
     ) -> None:
-        """`arrive` hears of every host that is taken up, and may know more of its pauses than the record."""
+        """`arrive` is called with every host that is added, and may know more of its pauses than the record."""
         self._catalog = archive.catalog
         self._shard = shard or Shard()
         self.agent = None if shard is None else shard.rest
-        """The number of the agent inside of its fleet; None for one alone, or that leases its hosts."""
+        """The number of the agent in its fleet; None for a single one, or one that leases its hosts."""
         self.arrive = arrive
         self._asked: tuple[int, int | None] | None = None
         self.for_others = _is_crawled_for_others(archive)
-        """Whether a URL that was given out may be there because somebody asked for a crawl through HTTP."""
+        """Whether a URL that was given out may come from a crawl that was started through HTTP."""
 
     def hosts_due(self, now: int, new: bool, limit: int, after: int, cap: int) -> list[HostState]:
         """Hosts with an id above `after` that have a URL of the kind due, by id; see `frontier.QueueStore`."""
@@ -127,7 +127,7 @@ class FrontierQueue:
         return [HostState(*row) for row in rows]
 
     def next_due(self, now: int) -> int | None:
-        """When the next URL gets due; the same question has the same answer until something is recorded here."""
+        """When the next URL becomes due; the answer is the same until something is recorded here."""
         if self._asked is None or self._asked[0] != now:
             self._asked = now, self._catalog.queues.next_due(now, self._shard)
         return self._asked[1]
@@ -135,12 +135,12 @@ class FrontierQueue:
     def load(self, host: int, now: int, new: bool, limit: int) -> list[QueuedUrl]:
         """Due URLs of a host and kind, best first."""
         rows = self._catalog.queues.load(host, now, new, limit)
-        # Asked after the URLs were read: the mark is written in the transaction of the first crawl of somebody else.
+        # Read after the URLs: the mark is written in the transaction of the first crawl of another account.
         self.for_others = self.for_others or self._catalog.queues.has_foreign()
         return [QueuedUrl(*row) for row in rows]
 
     def add(self, rows: Sequence[NewUrl], now: int) -> list[int]:
-        """Stores unseen URLs in a transaction of their own; ids of the hosts of this agent that got any."""
+        """Stores unseen URLs in a separate transaction; ids of the hosts of this agent that got any."""
         with self._catalog.transaction() as cursor:
             return self.add_in(cursor, rows)
 
@@ -158,7 +158,7 @@ class FrontierQueue:
         return [host for host in hosts if host % self._shard.agents == self._shard.rest]
 
     def newest_keys(self, most: int) -> NewestKeys:
-        """The keys of those of the last `most` URLs that were ever planned."""
+        """The keys of the last `most` URLs that were planned."""
         return self._catalog.queues.newest_keys(most)
 
     def planned(self, keys: Sequence[int]) -> set[int]:
@@ -181,12 +181,12 @@ class LeasedQueue(FrontierQueue):
         self._leases, self._owner, self._holds = leases, owner, holds
 
     def hosts_due(self, now: int, new: bool, limit: int, after: int, cap: int) -> list[HostState]:
-        """Hosts of this agent alone."""
+        """Hosts of this agent only."""
         rows = self._leases.held_due(self._owner, now, new, limit, after)
         return [HostState(*row) for row in rows]
 
     def load(self, host: int, now: int, new: bool, limit: int) -> list[QueuedUrl]:
-        """Nothing of hosts that went to others."""
+        """Writes nothing about hosts that belong to others."""
         return super().load(host, now, new, limit) if self._holds(host) else []
 
     def own(self, hosts: Iterable[int]) -> list[int]:
@@ -238,10 +238,10 @@ class QueueUpdate:
         linked: Sequence[NewUrl] = (),
         figures: str = "",
     ) -> None:
-        """`memory` is what the revisit policy remembers now, None when it has none.
+        """`memory` is what the revisit policy remembers now, None if it has none.
 
-        `figures` are what an agent of a fleet has done with this batch: true however it ends.
-        `linked` are URLs met again, whose priorities are added to those that they wait with.
+        `figures` count what an agent of a fleet has done with this batch: valid however it ends. `linked` are known
+        URLs that were found again; their priorities are added to those of the waiting URLs.
         """
         self._archive, self._queue, self._queues = archive, queue, archive.catalog.queues
         self._visits, self._found, self._linked = visits, found, linked
@@ -254,7 +254,7 @@ class QueueUpdate:
         self.noticed: list[int] = []
         """Hosts of this agent that got URLs, once it is written."""
         self.hosts = self._own_hosts()
-        """Hosts that it changes beside those of the looks; None when it changes what is no host's."""
+        """Hosts that it changes besides those of the checks; None if it changes rows that belong to no host."""
 
     def _own_hosts(self) -> set[int] | None:
         catalog, held = self._archive.catalog, self._held
@@ -265,7 +265,7 @@ class QueueUpdate:
         return {*self._queue.own(found.values()), *(host for host, _ in held.fences)}
 
     def write(self, cursor: Cursor, done: list[RecordedCapture]) -> None:
-        """All of it; LeasesLost and nothing when a host went to another agent."""
+        """Writes all of it; LeasesLost, and nothing is written, if a host belongs to another agent now."""
         if self._held is not None:
             self._held.check(cursor)
         self._queues.finish(cursor, self._visits)
@@ -284,7 +284,7 @@ class QueueUpdate:
 
 
 def take_figures(archive: Archive, agent: int) -> str:
-    """What an agent of a fleet has left in the record of its figures; nothing of it stays there."""
+    """Takes the figures that an agent of a fleet has left in the record; they are removed there."""
     return archive.catalog.queues.take_figures(agent)
 
 
@@ -316,13 +316,13 @@ def is_within_reach(archive: Archive) -> bool:
     return True
 
 
-# Crawls that were asked for
+# Planned crawls
 
 
 class CrawlPlan(NamedTuple):
     """A planned crawl; its limits also apply when another process continues it.
 
-    `origin` is who planned it: the owner on the command line, or somebody through HTTP, whose crawls never reach
+    `origin` is who planned it: the owner on the command line, or a caller through HTTP, whose crawls never reach
     private addresses with the rights of the owner. `limit` and `max_hosts` limit what is planned, including seeds;
     `planned` and `hosts` count what was planned, so that the limits hold across restarts. After `max_bytes` from the
     network, of which `taken` were received, or at the time `until` in milliseconds, nothing more is requested for it.
@@ -355,7 +355,7 @@ class CrawlPlan(NamedTuple):
 
 
 class PlanSpending(NamedTuple):
-    """What a limited crawl used since the last commit: pages, new hosts, bytes from the network."""
+    """What a limited crawl has used since the last commit: pages, new hosts, bytes from the network."""
 
     seeds: tuple[str, ...]
     origin: Origin
@@ -369,7 +369,7 @@ _TAKEN_IN_AT_ONCE = 10_000
 
 
 def _after(plans: Iterable[CrawlPlan], spent: Iterable[PlanSpending]) -> list[CrawlPlan]:
-    """The plans with what was planned of them; one that was dropped meanwhile stays dropped."""
+    """The plans with the counts of what was planned; one that was dropped meanwhile stays dropped."""
     by_plan = {(one.seeds, one.origin): one for one in spent}
     found = []
     for plan in plans:
@@ -381,10 +381,10 @@ def _after(plans: Iterable[CrawlPlan], spent: Iterable[PlanSpending]) -> list[Cr
 
 
 def enqueue_crawl(archive: Archive, plan: CrawlPlan, due_hosts: Iterable[str] = ()) -> int:
-    """Makes the seeds of a crawl wait for their visit, and keeps it in the place of an earlier one from the same seeds.
+    """Queues the seeds of a crawl, which replaces an earlier one from the same seeds.
 
-    A crawl of somebody else does not take the place of the owner's. Every visited page of `due_hosts` becomes due at
-    once. How many pages did not wait before. Of very many crawls the oldest are forgotten.
+    A crawl of another account does not replace one of the owner. Every visited page of `due_hosts` becomes due at once.
+    Returns how many pages were not waiting before. Of very many crawls the oldest are forgotten.
     """
     now = round(archive.clock().timestamp() * 1000)
     queues, resources = archive.catalog.queues, archive.catalog.resources
@@ -401,16 +401,16 @@ def enqueue_crawl(archive: Archive, plan: CrawlPlan, due_hosts: Iterable[str] = 
 
 
 def crawl_plans(archive: Archive) -> list[CrawlPlan]:
-    """The crawls that this archive was asked for, oldest first."""
+    """The planned crawls of this archive, oldest first."""
     rows = json.loads(archive.catalog.queues.plans() or "[]")
-    # Earlier releases did not keep who asked. Crawls came through HTTP only where somebody had an account.
+    # Earlier releases did not record who planned a crawl. Crawls came through HTTP only if there were accounts.
     said = all(len(row) > _ORIGIN for row in rows)
     unsaid: Origin = "cli" if said or not archive.catalog.queues.has_accounts() else "http"
     return [_plan_of([*row, unsaid] if len(row) == _ORIGIN else row) for row in rows]
 
 
 def _plan_of(row: list[Any]) -> CrawlPlan:
-    """A plan as it was kept; later fields are missing in those of earlier releases."""
+    """A stored plan; newer fields are missing in those of earlier releases."""
     values: list[Any] = [tuple(value) if isinstance(value, list) else value for value in row]
     return CrawlPlan(*values)
 
@@ -419,19 +419,19 @@ _ORIGIN = CrawlPlan._fields.index("origin")
 
 
 def _is_crawled_for_others(archive: Archive) -> bool:
-    """Whether crawls ever came through HTTP: what they brought may wait here though the crawl itself is dropped."""
+    """Whether crawls ever came through HTTP: their URLs may wait here even if the crawl is dropped."""
     return archive.catalog.queues.has_foreign() or any(plan.origin != "cli" for plan in crawl_plans(archive))
 
 
 def keeps_crawl_plans(archive: Archive) -> bool:
-    """Whether any crawl was ever kept here; False in archives of earlier releases."""
+    """Whether any crawl was ever stored here; False in archives of earlier releases."""
     return bool(archive.catalog.queues.plans())
 
 
 def drop_site(archive: Archive, host: str) -> int:
-    """Plans no visit of a host any more, and nobody goes on with crawls of it; how many URLs waited.
+    """Drops all planned visits and crawls of a host; returns how many URLs waited.
 
-    Of crawls from several seeds the others stay.
+    Crawls from several seeds keep the other seeds.
     """
     with archive.catalog.transaction() as cursor:
         left = [
@@ -443,7 +443,7 @@ def drop_site(archive: Archive, host: str) -> int:
 
 
 def visited_hosts(archive: Archive, most: int) -> list[str]:
-    """Names of hosts that crawls have asked."""
+    """Names of hosts that crawls have requested."""
     return archive.catalog.queues.visited_hosts(most)
 
 
@@ -451,13 +451,13 @@ def visited_hosts(archive: Archive, most: int) -> list[str]:
 
 
 def take_in_links(archive: Archive) -> None:
-    """URLs that agents of a fleet left for hosts of others, and that nobody is writing to now, wait in their queues."""
+    """Moves URLs that agents of a fleet left for hosts of others, and that no agent handles now, into their queues."""
     while archive.catalog.queues.take_in(_TAKEN_IN_AT_ONCE):
         pass
 
 
 def queue_counts(archive: Archive) -> QueueCounts:
-    """How many URLs wait for a first visit, and how many are visited again."""
+    """How many URLs wait for a first visit, and how many are revisited."""
     return archive.catalog.queues.waiting()
 
 

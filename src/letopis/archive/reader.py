@@ -36,7 +36,7 @@ _PORTION = 500
 _PORTIONS_KEPT = 4
 
 _MOST_PROVED = 1 << 16
-"""Places whose contents are remembered to be the right ones: some megabytes at most."""
+"""Places whose contents were verified: some megabytes at most."""
 
 
 class RecordReader:
@@ -50,7 +50,7 @@ class RecordReader:
         """Fetches a content, by its id, that a clone has not got yet."""
 
     def resource(self, url: str) -> ResourceRow:
-        """The URL's row; UnknownUrl when it was never looked at."""
+        """The row of the URL; UnknownUrl if it was never checked."""
         row = self._catalog.resources.find(url)
         if row is None or row.checked is None:
             raise UnknownUrl(f"{url} was never checked or stored here", check_remedy(url))
@@ -77,7 +77,7 @@ class RecordReader:
         return self._whole(f"version {number}", find_by_id, number)
 
     def answer(self, number: int) -> tuple[Headers, bytes]:
-        """Header and body of the version recorded under an id, in fewer steps than all that is known of it."""
+        """Header and body of the version recorded under an id, in fewer steps than all facts about it."""
         try:
             return self._answer(number)
         except PackGone:
@@ -90,7 +90,7 @@ class RecordReader:
         return self._headers_of(found), self._stored(found).body
 
     def as_sent(self, version: Version) -> Version:
-        """The version with header and body of the server's answer, where a browser made the version of it."""
+        """The version with header and body of the server's answer, if a browser made the version of it."""
         found = self._sent(version.url, version.number)
         if found is None:
             return version
@@ -108,7 +108,7 @@ class RecordReader:
         return digest_text(found[1].sha1) if found is not None else ""
 
     def _sent(self, url: str, number: int) -> tuple[int, ContentRow] | None:
-        """Headers, by their id, and content of a server's answer beside a version; None where that is the answer."""
+        """Id of the headers and content of the server's answer for a rendered version; None for others."""
         if not self._catalog.renderings.are_any():
             return None
         row = self._catalog.versions.number(self.resource(url).id, number)
@@ -117,7 +117,7 @@ class RecordReader:
         return (sent.head, content) if sent is not None and content is not None else None
 
     def content(self, number: int) -> bytes:
-        """The bytes of a content by its id in the catalogue, as checks that kept an error's body name it."""
+        """The bytes of a content by its id in the catalogue, which checks with the body of an error have."""
         try:
             return self._content(number)
         except PackGone:
@@ -130,7 +130,7 @@ class RecordReader:
         return self._stored(row).body
 
     def _stored(self, row: ContentRow | StoredVersion) -> DecodedContent:
-        """The bytes that a row promises, proved by its digest: a row may be damaged like any other bytes."""
+        """The bytes of a row, verified by its digest: a row may be damaged like any other bytes."""
         if row.method == ABSENT:
             return self._supplied(row.content if isinstance(row, StoredVersion) else row.id)
         place = ContentPlace(row.pack, row.place, row.slot)
@@ -196,7 +196,7 @@ class RecordReader:
         return own_headers(shared, found.extra, found.time)
 
     def final_url(self, extra: str | None) -> str:
-        """Where a check ended after its redirects; empty when it stayed, which needs no parsing."""
+        """Where a check ended after its redirects; empty without redirects, which needs no parsing."""
         return CheckDetails.unpack(extra).final_url if extra and '"final"' in extra else ""
 
     def versions(self, url: str, first: int = 0, most: int | None = None) -> list[Version]:
@@ -211,7 +211,7 @@ class RecordReader:
         return self._versions_from(url, max(first, before.number + 1 if before else 0))
 
     def _versions_from(self, url: str, first: int) -> Iterator[Version]:
-        """Portions found by their numbers; each reads one row more, whose time ends its last version."""
+        """Portions by number; each reads one more row, whose time ends its last version."""
         while rows := find_numbers(self._catalog.database, url, first, first + _PORTION + 1):
             for row, following in zip_longest(rows[:_PORTION], rows[1:]):
                 yield self._version(row, following.time if following else None, None)
@@ -246,7 +246,7 @@ class RecordReader:
         return row.versions + self._catalog.versions.count_captures(row.id)
 
     def checks_of_versions(self, url: str, numbers: Sequence[int]) -> dict[int, Check]:
-        """The check that brought each of these versions, which stand side by side."""
+        """The check that brought each of these consecutive versions."""
         if not numbers:
             return {}
         row, found = self.resource(url), _StoredVersions(self._catalog.database, url)
@@ -262,7 +262,7 @@ class RecordReader:
         self, row: ResourceRow, versions: Iterable[VersionRow], others: Iterable[CaptureRow], found: _StoredVersions
     ) -> Iterator[Check]:
         """Checks that brought versions and those that brought none, by their times."""
-        # Retention may renumber while portions are read: what is no longer there is left out.
+        # Retention may renumber while portions are read: what no longer exists is left out.
         brought = (
             (v.time, self._found_check(row, v, stored, found.get(v.number - 1)))
             for v in versions
@@ -274,7 +274,7 @@ class RecordReader:
     def verdict(self, old: Version, new: Version) -> Change | None:
         """How a version was judged against the one before it when it was recorded.
 
-        None for versions that do not follow each other, and where nobody judged.
+        None for versions that are not consecutive, and for those without a verdict.
         """
         if old.url != new.url or old.number + 1 != new.number:
             return None
@@ -310,7 +310,7 @@ class RecordReader:
     def exchanges(
         self, url: str, since: datetime | None = None, until: datetime | None = None
     ) -> dict[int, StoredExchange]:
-        """How the captures of a URL came to be, by their times in milliseconds, as far as that was kept."""
+        """How the captures of a URL were made, by their times in milliseconds, as far as that was kept."""
         row = self._catalog.resources.find(url)
         span = (-(2**62) if since is None else to_millis(since), 2**62 if until is None else to_millis(until))
         records: dict[int, Headers] = {}
@@ -330,9 +330,9 @@ class RecordReader:
         return found
 
     def last_seen(self, url: str) -> Check | None:
-        """The latest check that saw the document or at least the header of one that was too large, if any did.
+        """The latest check that got the document, or the header of one that was too large, if there is one.
 
-        What only heard that nothing changed (304) saw no such header.
+        An answer that only says that nothing changed (304) has no such header.
         """
         last = self.last_check(url)
         if last is None or _saw_header(last):
@@ -342,7 +342,7 @@ class RecordReader:
     def _found_check(
         self, resource: ResourceRow, row: VersionRow, found: StoredVersion, before: StoredVersion | None
     ) -> Check:
-        """The check that brought a version; it may repeat the one before, where `store.same` records such."""
+        """The check that brought a version; it may equal the previous one if `store.same` is on."""
         same = before is not None and before.content == found.content
         details, outcome = CheckDetails.unpack(row.extra), Outcome.CHANGED if row.number else Outcome.NEW
         headers = own_headers(self._catalog.heads.get(row.head), row.extra, row.time)
@@ -359,7 +359,7 @@ class RecordReader:
         )  # fmt: skip
 
     def _other_check(self, resource: ResourceRow, row: CaptureRow, found: Mapping[int, StoredVersion]) -> Check:
-        """A check that brought none."""
+        """A check that brought no version."""
         details = CheckDetails.unpack(row.extra)
         outcome = OUTCOMES[row.outcome]
         headers = own_headers(self._catalog.heads.get(row.head), row.extra, row.time) if row.head is not None else ()
@@ -408,13 +408,13 @@ def _saw_header(check: Check) -> bool:
 
 
 def _muted_block(text: str) -> MutedBlock:
-    """The inverse of how a record names a block that does not count: `counter: its text`."""
+    """The inverse of how a record names a block that is noise: `counter: its text`."""
     why, _, content = text.partition(": ")
     return MutedBlock(why, "added", BlockKind.PARAGRAPH, content)
 
 
 def _block_change(text: str) -> BlockChange:
-    """The inverse of how a record names a block that came or went: `added paragraph: its text`."""
+    """The inverse of how a record names an added or removed block: `added paragraph: its text`."""
     named, _, content = text.partition(": ")
     action, _, kind = named.partition(" ")
     return BlockChange("removed" if action == "removed" else "added", BlockKind(kind), content)

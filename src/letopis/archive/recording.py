@@ -38,7 +38,7 @@ class ContentWriter(Protocol):
     """The part of the store that recording needs."""
 
     def append(self, items: Sequence[VersionItem]) -> list[AppendResult]:
-        """Buffers contents and says where they will lie."""
+        """Buffers contents and returns their places."""
 
     def sync(self) -> None:
         """Makes everything appended durable."""
@@ -80,7 +80,7 @@ class Recorder:
     _arrivals: Sequence[NewCapture]
 
     def __init__(self, catalog: Catalog, store: ContentWriter, *, record_same: bool, now: int = 0) -> None:
-        """`now` is the time of the commit; it does not matter to captures that are dated."""
+        """`now` is the time of the commit; dated captures do not use it."""
         self._catalog = catalog
         self._store = store
         self._record_same = record_same
@@ -89,14 +89,14 @@ class Recorder:
         self._requests = RequestPlaces(catalog.heads)
 
     def record(self, cursor: Cursor, arrivals: Sequence[NewCapture]) -> list[RecordedCapture]:
-        """Everything or nothing; durable when the caller's transaction has committed."""
+        """Writes everything or nothing; durable when the caller's transaction has committed."""
         self._states = self._known(cursor, arrivals)
         self._arrivals = arrivals = [self._timed(cursor, arrival) for arrival in arrivals]
         contents = self._place(cursor, arrivals)
         bodies = self._place_sources(cursor, arrivals)
         self._store.sync()
         self._catalog.heads.learn(cursor, (arrival.headers for arrival in arrivals if arrival.headers))
-        # One that comes late may make a second version of a check that saw the one before it again.
+        # One that arrives late may turn a check that saw the previous version again into a version.
         self._new = PendingRows(cursor, 2 * sum(arrival.versioned for arrival in arrivals))
         done = [self._one(cursor, arrival, content) for arrival, content in zip(arrivals, contents, strict=True)]
         self._new.write()
@@ -118,7 +118,7 @@ class Recorder:
         self._catalog.resources.touch(cursor, known)
 
     def _known(self, cursor: Cursor, arrivals: Sequence[NewCapture]) -> dict[str, _UrlState]:
-        """The URLs of the batch as they are before it, in as few statements as possible."""
+        """The URLs of the batch as they were before it, in as few statements as possible."""
         urls = list(dict.fromkeys(arrival.url for arrival in arrivals))
         known = {url: _url_state(found) for url, found in resource_states(cursor, urls).items()}
         for row in self._catalog.resources.numbered(cursor, [url for url in urls if url not in known]):
@@ -126,10 +126,10 @@ class Recorder:
         return known
 
     def _timed(self, cursor: Cursor, arrival: NewCapture) -> NewCapture:
-        """Each check of a URL has a millisecond of its own.
+        """Each check of a URL has a different millisecond.
 
-        One that others overtook on the way here keeps its time and takes its place before theirs: put after them, it
-        would say that the page returned to what it was. Only where the clock was set back are checks kept in order.
+        One that was overtaken by others keeps its time and is inserted before them: after them, it would mean that the
+        page returned to its old state. Only if the clock was set back are checks kept in order.
         """
         state = self._states[arrival.url]
         time = arrival.time
@@ -143,9 +143,9 @@ class Recorder:
         return arrival if time == arrival.time else arrival._replace(time=time)
 
     def _place(self, cursor: Cursor, arrivals: Sequence[NewCapture]) -> list[tuple[Identity, int] | None]:
-        """Stores every content once and answers with its id, arrival by arrival.
+        """Stores every content once; returns its id for each arrival.
 
-        A content that the URL's newest version already has writes nothing.
+        Nothing is written for a content that the newest version of the URL already has.
         """
         plan = _BatchPlan([_identity_of(arrival) for arrival in arrivals])
         plan.stored = self._stored(cursor, arrivals, plan.identities)
@@ -160,7 +160,7 @@ class Recorder:
     def _stored(
         self, cursor: Cursor, arrivals: Sequence[NewCapture], identities: Sequence[Identity | None]
     ) -> dict[tuple[int, bytes], int]:
-        """Which contents are there already; those that the newest version of their URL has need no question."""
+        """Which contents are already stored; those of the newest version of their URL need no query."""
         wanted = {
             (identity.key, identity.sha1)
             for arrival, identity in zip(arrivals, identities, strict=True)
@@ -211,7 +211,7 @@ class Recorder:
         return self._capture(cursor, state, arrival, content, time, first)
 
     def _extra(self, cursor: Cursor, arrival: NewCapture, own: VolatileFields | None) -> str | None:
-        """What the row says beyond its columns: also how the capture came to be."""
+        """The details of the row, including how the capture was made."""
         sent, page = arrival.request, arrival.page
         request = self._requests.request(cursor, sent, arrival.headers) if sent is not None else None
         if arrival.details is NO_DETAILS and own is None and page is None:
@@ -236,7 +236,7 @@ class Recorder:
     ) -> RecordedCapture:
         identity, number = content
         head = self._catalog.heads.place(cursor, arrival.headers)
-        # A server that has not modified what is news here had sent it before, in full.
+        # A server that reports something new here as not modified had sent it in full before.
         status = 200 if arrival.status == _NOT_MODIFIED else arrival.status
         row = VersionRow(
             0, state.row.id, state.versions, time, number, head.id, status, _bit(arrival.meaningful),
@@ -251,7 +251,7 @@ class Recorder:
         return RecordedCapture(arrival.url, row.resource, time, outcome, row.number, state.newest.id, identity, first)
 
     def _keep_sent(self, cursor: Cursor, version: int, arrival: NewCapture, sent: ServerResponse) -> None:
-        """Stores the answer behind a rendered version, durably; such versions are few, so each has its own sync."""
+        """Stores the answer of a rendered version, durably; such versions are few, so each has its own sync."""
         identity = identify(sent.body)
         found = self._catalog.contents.find(identity.key, identity.sha1, cursor)
         note = PackNote(arrival.status, sent.headers, version=False)
@@ -294,8 +294,8 @@ class Recorder:
     def _late(
         self, cursor: Cursor, state: _UrlState, arrival: NewCapture, content: tuple[Identity, int] | None
     ) -> RecordedCapture:
-        """A look that lies before what is already known: one with a date of its own, or one that others overtook."""
-        self._new.write()  # some of it may have to make room
+        """A check from before what is already known: one with a given date, or one that others overtook."""
+        self._new.write()  # some of it may have to be moved
         versions, resource, time = self._catalog.versions, state.row.id, arrival.time
         before = versions.at(resource, state.versions, time, cursor)
         number = before.number + 1 if before else 0
@@ -319,7 +319,7 @@ class Recorder:
         return done
 
     def _place_sources(self, cursor: Cursor, arrivals: Sequence[NewCapture]) -> dict[int, int]:
-        """Stores the bodies that imported records have beside those of their captures; contents by arrival."""
+        """Stores original bodies of imported records that differ from those of their captures; contents by arrival."""
         bodies = {place: one.source.body for place, one in enumerate(arrivals) if one.source and one.source.body}
         if not bodies:
             return {}
@@ -338,7 +338,7 @@ class Recorder:
     def _keep_sources(
         self, cursor: Cursor, arrivals: Sequence[NewCapture], bodies: dict[int, int], done: Sequence[RecordedCapture]
     ) -> None:
-        """Keeps what imported records say beside their checks, and what their writers call the contents."""
+        """Stores what imported records contain besides their checks, and the digests that their writers declared."""
         records, payloads = [], {}
         for place, (arrival, row) in enumerate(zip(arrivals, done, strict=True)):
             source = arrival.source
@@ -354,7 +354,7 @@ class Recorder:
             self._catalog.imported.add_payloads(cursor, payloads.values())
 
     def keep_records(self, cursor: Cursor, checks: Sequence[tuple[int, int, NewCapture]]) -> None:
-        """Keeps the records of checks that are there without them: resource and time of each, and what came again.
+        """Stores the records of checks that exist without them: resource and time of each, and what was imported again.
 
         They get the headers of their records as well.
         """
@@ -371,7 +371,7 @@ class Recorder:
         self._keep_sources(cursor, arrivals, bodies, done)
 
     def _give_head(self, cursor: Cursor, resource: int, time: int, headers: Headers) -> None:
-        """The headers of an answer whose own fields an earlier release did not keep."""
+        """The headers of an answer of which an earlier release did not keep all fields."""
         if not headers:
             return
         head = self._catalog.heads.place(cursor, headers)
@@ -401,9 +401,9 @@ class Recorder:
         return done
 
     def _part(self, cursor: Cursor, state: _UrlState, before: VersionRow, again: CaptureRow | None) -> None:
-        """A version came in late between another one and checks that name that one: they lie after it now.
+        """Corrects checks when a version arrived late between the version that they name and them.
 
-        Where one of them saw the earlier version once more, the page returned to it then.
+        If one of them saw the earlier version again, the page returned to it then.
         """
         self._new.write()
         versions, number = self._catalog.versions, before.number + 1
@@ -429,7 +429,7 @@ class Recorder:
         state.versions += 1
 
     def _note_return(self, cursor: Cursor, url: str, row: VersionRow) -> None:
-        """The packs tell of every version, also of those that have the content of an earlier one."""
+        """The packs contain a fact for every version, also for those with the content of an earlier one."""
         content = self._catalog.contents.by_id(row.content, cursor)
         assert content is not None, "the version that returned has it"
         headers = self._catalog.heads.get(row.head, cursor) if row.head else ()
@@ -466,7 +466,7 @@ def _content_row(identity: Identity, size: int, placed: AppendResult) -> Content
 
 
 def _seen_again(row: VersionRow) -> CaptureRow:
-    """The look that a version began with, once an earlier one has taken its place."""
+    """The check that a version began with, after an earlier one has replaced it."""
     unchanged = OUTCOME_CODES[Outcome.UNCHANGED]
     return CaptureRow(row.resource, row.time, row.status, unchanged, row.number, row.head, None, row.extra)
 

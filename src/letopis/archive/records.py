@@ -51,7 +51,7 @@ class Identity(NamedTuple):
     """SHA-1, as CDX and WARC require, and 48 bits of BLAKE3.
 
     SHA-1 alone can be forged; both together cannot with any known effort. SQLite stores six bytes in six bytes, and
-    every version takes them.
+    every version has them.
     """
 
     sha1: bytes
@@ -69,7 +69,7 @@ def identify(body: bytes) -> Identity:
 
 
 def identity_key(body: bytes) -> int:
-    """The half of an identity that costs least: enough to prove that bytes are those which were recorded."""
+    """The half of an identity that costs less: enough to prove that bytes are the recorded ones."""
     return int.from_bytes(blake3(body).digest(6), "big", signed=True)
 
 
@@ -78,7 +78,7 @@ _LETTERS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef", _ALPHABET.encode
 
 
 def _spreading() -> Iterator[tuple[int, int]]:
-    """How 32 groups of five bits come to stand six apart: which bits move, and what to multiply them by and add."""
+    """How 32 groups of five bits are spread to six bits each: which bits move, and what to multiply them by and add."""
     places = [5 * group for group in range(32)]
     for step in (16, 8, 4, 2, 1):
         moved = [group for group in range(32) if group & step]
@@ -91,7 +91,7 @@ _SPREADING = tuple(_spreading())
 
 
 def digest_text(sha1: bytes) -> str:
-    """Base32 of a SHA-1, by way of base64: every read needs it, and the library's takes 50 us."""
+    """Base32 of a SHA-1, by way of base64: every read needs it, and that of the library takes 50 us."""
     number = int.from_bytes(sha1[-20:], "big")
     for moved, factor in _SPREADING:
         number += (number & moved) * factor
@@ -136,16 +136,16 @@ class CheckDetails(NamedTuple):
     reason: str = ""
     muted: tuple[str, ...] = ()
     own: tuple[tuple[int, str, str | int], ...] | None = None
-    """Header fields that its shared record has otherwise: place, name, value; a date as seconds after the check."""
+    """Header fields that differ in its shared record: place, name, value; a date as seconds after the check."""
     request: RequestReference | None = None
     page: PageReference | None = None
 
     def failure_kind(self, status: int) -> str:
-        """What went wrong, in a word; `http` where the answer itself is an error, empty where nothing did."""
+        """What went wrong, in one word; `http` if the answer is an error, empty if nothing did."""
         return self.failure or ("http" if status >= 400 else "")
 
     def pack(self, request: RequestReference | None = None, page: PageReference | None = None) -> str | None:
-        """JSON without what is empty, or None when everything is; `request` and `page` where it has none yet."""
+        """JSON without what is empty, or None if everything is; with `request` and `page` if it has none yet."""
         request, page = self.request or request, self.page or page
         kept = {} if self[:_FOUND_FIELDS] == NO_DETAILS[:_FOUND_FIELDS] else self._found()
         if self.own is not None:
@@ -157,7 +157,7 @@ class CheckDetails(NamedTuple):
         return _encode_json(kept) if kept else None
 
     def _found(self) -> dict[str, Any]:
-        """What the look found, without what is empty."""
+        """The results of the check, without what is empty."""
         fields: dict[str, Any] = {
             "final": self.final_url,
             "hops": [[hop.url, hop.status, hop.location, hop.ip, hop.headers] for hop in self.hops],
@@ -196,9 +196,9 @@ class CheckDetails(NamedTuple):
 
     @classmethod
     def from_outside(cls, fields: Any) -> CheckDetails:
-        """Details that somebody else wrote, in the form of `pack`; ValueError unless each is what it should be.
+        """Details from an untrusted source, in the form of `pack`; ValueError unless all are valid.
 
-        Numbers of records, which mean something in their own catalogue only, are passed over.
+        Numbers of records, which are valid only in their own catalogue, are skipped.
         """
         if not isinstance(fields, dict):
             raise ValueError("not an object")
@@ -218,14 +218,14 @@ class CheckDetails(NamedTuple):
         )
 
     def with_own(self, own: VolatileFields | None, time: int) -> CheckDetails:
-        """With the fields that an answer at a time does not share with the record of its headers."""
+        """With the fields of an answer that differ from the shared record of its headers."""
         if own is None:
             return self
         return self._replace(own=tuple((place, name, _short_date(name, value, time)) for place, name, value in own))
 
 
 def own_headers(shared: Headers, extra: str | None, time: int) -> Headers:
-    """The headers of one answer: those of the record it shares, with the fields that are its own."""
+    """The headers of one answer: those of the shared record, with the fields that differ."""
     if extra is None or '"own"' not in extra:
         return shared
     own = json.loads(extra).get("own", ())
@@ -245,7 +245,7 @@ def _short_date(name: str, value: str, time: int) -> str | int:
 
 
 def _seconds_of(date: str) -> int:
-    """Of a date in the form that HTTP prefers; what reads all forms takes long to load, and every check comes here."""
+    """The time of a date in the form that HTTP prefers; a parser for all forms loads slowly."""
     month = _MONTHS.index(date[8:11]) // 3 + 1
     hour, minute, second = (int(date[at : at + 2]) for at in (17, 20, 23))
     return int(datetime(int(date[12:16]), month, int(date[5:7]), hour, minute, second, tzinfo=UTC).timestamp())
@@ -258,7 +258,7 @@ def _long_date(value: str | int, time: int) -> str:
 NO_DETAILS = CheckDetails()
 """Of most looks."""
 _FOUND_FIELDS = CheckDetails._fields.index("own")
-"""So many fields tell what a look found; those after them tell how it came to be, which nearly all rows do."""
+"""The number of fields with the results of a check; those after them say how it was made."""
 
 
 def _own_from_outside(row: Any) -> tuple[int, str, str | int]:
@@ -284,29 +284,29 @@ def _hop(url: str, status: int, location: str, ip: str, headers: list[list[str]]
 
 
 BLOCK_LETTERS = 120
-"""Of a text that came or went, what a check keeps."""
+"""How much of an added or removed text a check keeps."""
 ERROR_BODY_BYTES = 64 * 1024
 """How much of an error answer's body is kept with its check."""
 SENT_PREFIX = b"sent "
-"""In the packs, what the key of an answer that a browser made a version of begins with; its URL follows."""
+"""In the packs, the prefix of the key of an answer that a browser made a version of; its URL follows."""
 SOURCE_PREFIX = b"source "
-"""The same of bodies as they stood in the files of others; the URL of their check follows."""
+"""The same for bodies as they were in imported files; the URL of their check follows."""
 
 
 SET_PREFIXES = (b"set ", b"screenshot ", b"text ")
-"""The same of the parts of capture sets: the URLs of the members, the picture, the text; the page's URL follows."""
+"""The same for the parts of capture sets: the URLs of the members, the picture, the text; the page's URL follows."""
 _BESIDE = (SENT_PREFIX, SOURCE_PREFIX, *SET_PREFIXES)
 PUBLISHED_KINDS = tuple(prefix.decode().strip() for prefix in (SENT_PREFIX, *SET_PREFIXES))
-"""What is published of what lies beside checks, by the words of their keys."""
+"""The published kinds of bodies that are stored beside checks, by the words of their keys."""
 
 
 def is_beside(key: bytes) -> bool:
-    """Whether a key of the packs is that of a body which lies beside a check, and is none of its versions."""
+    """Whether a key of the packs is that of a body beside a check, and not of a version."""
     return key.startswith(_BESIDE)
 
 
 def set_part_of_key(key: bytes) -> int | None:
-    """Which part of a set lies under a key of the packs; None where it is none."""
+    """Which part of a set has a key of the packs; None if it is none."""
     return next((part for part, prefix in enumerate(SET_PREFIXES) if key.startswith(prefix)), None)
 
 
@@ -348,9 +348,9 @@ class NewSet(NamedTuple):
 class NewCapture(NamedTuple):
     """One check, reduced to what is stored.
 
-    `versioned` bodies may become versions; others (errors, redirects) stay with their check. Without a body the
-    outcome says what happened. `dated` captures may be older than what is already known, whatever the clock says.
-    `page` is the position, in the batch, of the page whose set it belongs to.
+    `versioned` bodies may become versions; others (errors, redirects) stay with their check. Without a body the outcome
+    says what happened. `dated` captures may be older than what is already known. `page` is the position, in the batch,
+    of the page whose set it belongs to.
     """
 
     url: str
@@ -389,7 +389,7 @@ class RecordedCapture(NamedTuple):
 
     @property
     def available(self) -> bool:
-        """Whether the document was there."""
+        """Whether the document existed."""
         return bool(self.outcome.available)
 
 
@@ -410,10 +410,10 @@ def capture_of_put(put: Put, url: str, now: datetime) -> NewCapture:
 
 
 def capture_of(look: Observation) -> NewCapture:
-    """A look as the rows and bytes that remember it."""
+    """A check as the rows and bytes that are stored."""
     response, sent, status = look.response, look.response.as_sent, look.response.status
     has_content = 200 <= status < 300 and look.outcome in _VERSIONED and not response.skipped
-    # By position, in half the time: every look comes through here.
+    # By position, in half the time: this runs for every check.
     return NewCapture(
         response.url, to_millis(response.at), status, response.headers, _kept_body(look, has_content), look.outcome,
         has_content, look.dated, Identity(*look.identity) if look.identity is not None and has_content else None,
@@ -432,13 +432,13 @@ def _kept_body(look: Observation, has_content: bool) -> bytes | None:
     if has_content:
         return response.body if look.keep_body else None
     if response.failure is not None and response.as_sent is not None:
-        return response.as_sent.body or None  # a page that could not be shown is kept as it came
+        return response.as_sent.body or None  # a page that could not be rendered is kept as it was sent
     is_small_error = 0 < len(response.body) <= ERROR_BODY_BYTES and response.status >= 300
     return response.body if is_small_error else None
 
 
 def details_of(look: Observation) -> CheckDetails:
-    """What the row of this look says beyond its columns."""
+    """The details of the row of this check."""
     response, change = look.response, look.change
     if _says_nothing(look):
         return NO_DETAILS
@@ -460,7 +460,7 @@ def with_verdict(details: CheckDetails, change: Change) -> CheckDetails:
 
 
 def _judged(change: Change) -> dict[str, Any]:
-    """What a row keeps of a verdict beyond the score."""
+    """What a row keeps of a verdict besides the score."""
     return {
         "blocks": tuple(f"{part.action} {part.kind}: {part.text[:BLOCK_LETTERS]}" for part in change.blocks[:8]),
         "reason": change.reason,
@@ -471,7 +471,7 @@ def _judged(change: Change) -> dict[str, Any]:
 
 
 def _says_nothing(look: Observation) -> bool:
-    """The same bytes at the same place: that nothing changed is what the outcome says already."""
+    """The same bytes at the same place: the outcome already says that nothing changed."""
     response, change = look.response, look.change
     moved = response.final_url != response.url or response.hops
     return not ((change and not change.same_bytes) or moved or response.failure or response.warnings)

@@ -44,7 +44,7 @@ class ContentRecord(NamedTuple):
 
 
 class BesideRecord(NamedTuple):
-    """A content stored with a check: the response behind a rendered page, or a part of a capture set.
+    """A content stored with a check: the response of a rendered page, or a part of a capture set.
 
     `kind` is one of `PUBLISHED_KINDS`; `head` are the headers of the response, `data` the details of a part.
     """
@@ -77,7 +77,7 @@ class CheckRecord(NamedTuple):
 
     @property
     def contents(self) -> tuple[ContentRecord, ...]:
-        """Its own, and those that lie beside it."""
+        """Its own content, and those beside it."""
         return (*((self.content,) if self.content else ()), *(one.content for one in self.beside))
 
     @property
@@ -96,7 +96,7 @@ class DocumentRecord(NamedTuple):
 
 class MissingContent(NamedTuple):
     """A content that must be fetched, a check that refers to it, and as which kind if it is not the content of the
-    check itself.
+    check.
     """
 
     content: ContentRecord
@@ -158,20 +158,20 @@ class RecordSnapshot:
     """The record at one moment, whatever is written in the meantime."""
 
     def __init__(self, snapshot: DatabaseSnapshot, beside: Sequence[str]) -> None:
-        """`beside` are the tables of what lies beside checks, as far as the archive has them."""
+        """`beside` are the tables of contents beside checks, as far as the archive has them."""
         self._snapshot = snapshot
         self._beside = beside
         self._referred = "".join((_REFERRED, *(_REFERRED_BESIDE[table] for table in beside)))
 
     def last_places(self) -> dict[int, int]:
-        """For each pack that something refers to, where its last such record begins."""
+        """For each pack that is referred to, where the last such record begins."""
         return {
             int(pack): int(place)
             for pack, place in self._snapshot.all(_PLACES.format(referred=self._referred), (ABSENT,))
         }
 
     def count_absent(self) -> int:
-        """How many contents this archive itself has not got."""
+        """How many contents this archive does not have."""
         return int(self._snapshot.all(_ABSENT.format(referred=self._referred), (ABSENT,))[0][0])
 
     def headers(self) -> Iterator[tuple[int, Headers]]:
@@ -184,7 +184,7 @@ class RecordSnapshot:
                 yield int(known), HeaderRecords.read(bytes(data))
 
     def _referred_records(self) -> set[int]:
-        """Numbers of what requests share, and of the pages of sets; few, however many checks refer to them."""
+        """Numbers of the shared parts of requests, and of the pages of sets; few, however many checks refer to them."""
         parted = (parted_extra(extra) for (extra,) in self._snapshot.stream(_EXTRAS))
         return {one.record for _, *references in parted for one in references if one is not None}
 
@@ -202,7 +202,7 @@ class RecordSnapshot:
 
 @contextmanager
 def record_snapshot(archive: Archive) -> Iterator[RecordSnapshot]:
-    """The record as it is now; readers and writers go on beside it."""
+    """The record as it is now; readers and writers are not blocked."""
     database = archive.catalog.database
     beside = [table for table in ("rendering", "capture_set") if has_table(database, table)]
     with database.snapshot() as snapshot:
@@ -217,7 +217,7 @@ class _Grouped:
         self._next = next(rows, None)
 
     def of(self, number: int) -> list[tuple[Any, ...]]:
-        """The rows of this resource, without its number; rows of resources that are passed over are dropped."""
+        """The rows of this resource, without its number; rows of skipped resources are dropped."""
         found = []
         while self._next is not None and self._next[0] <= number:
             if self._next[0] == number:
@@ -255,7 +255,7 @@ def _content(row: list[Any]) -> ContentRecord:
 
 
 def pack_name(archive: Archive, pack: int) -> str:
-    """The name of a pack where it lies; PackGone when a compaction has removed it."""
+    """The name of a pack; PackGone if a compaction has removed it."""
     return archive.store.name_of(pack)
 
 
@@ -265,7 +265,7 @@ def text_packs(archive: Archive, pack: int) -> set[int]:
 
 
 def record_end(archive: Archive, pack: int, place: int) -> int:
-    """Offset behind the record that begins at a place."""
+    """Offset after the record that begins at a place."""
     return archive.store.end_of(ContentPlace(pack, place, 0))
 
 
@@ -305,13 +305,13 @@ class _RemoteBackend(LocalBackend):
 
 
 def decode_contents(packs: RemotePacks, contents: Iterable[ContentRecord]) -> list[bytes]:
-    """Bodies out of an origin's packs; Damaged unless each is what the origin's index promises."""
+    """Bodies from the packs of an origin; Damaged unless each matches the index of the origin."""
     store = Store.open(_RemoteBackend(packs), StoreSettings(), write=False)
     return [checked_body(store, content) for content in contents]
 
 
 def checked_body(store: Store, content: ContentRecord) -> bytes:
-    """The body at a content's place; Damaged unless it is the content that the origin's index promises."""
+    """The body at the place of a content; Damaged unless it matches the index of the origin."""
     try:
         body = store.read(ContentPlace(content.pack, content.place, content.slot), content.stored_bytes).body
     except Damaged as error:

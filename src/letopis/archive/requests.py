@@ -45,7 +45,7 @@ class RequestReference(NamedTuple):
 
     @classmethod
     def of_values(cls, values: Sequence[Any]) -> RequestReference:
-        """The inverse of `values`; ValueError for what somebody else wrote wrongly."""
+        """The inverse of `values`; ValueError for invalid values."""
         record, address, *conditions = list_from_outside(values)
         if isinstance(address, str) and not (len(address) <= _MOST_ADDRESS and _ADDRESS.fullmatch(address)):
             raise ValueError("not an address")
@@ -63,7 +63,7 @@ class PageReference(NamedTuple):
 
     @classmethod
     def of_values(cls, values: Sequence[Any]) -> PageReference:
-        """Of a list; ValueError for what somebody else wrote wrongly."""
+        """Made from a list; ValueError for invalid values."""
         record, offset = list_from_outside(values)
         sign = -1 if type(offset) is int and offset < 0 else 1
         return cls(whole_from_outside(record), sign * whole_from_outside(sign * offset))
@@ -96,9 +96,9 @@ class RequestPlaces:
     def __init__(self, heads: HeaderRecords) -> None:
         self._heads = heads
         self._references: dict[SentRequest, RequestReference] = {}
-        """By requests without the values of their conditions."""
+        """Numbers by requests without the values of their conditions."""
         self._by_tag: dict[tuple[object, ...], RequestReference] = {}
-        """Of requests whose one condition is a tag at their end, by all that stands before it."""
+        """Numbers of requests whose only condition is a tag at their end, by all that precedes it."""
         self._texts: dict[RequestReference, str] = {}
 
     def request(self, cursor: Cursor, sent: SentRequest, answer: Headers) -> RequestReference:
@@ -111,7 +111,7 @@ class RequestPlaces:
         return self._references.get(sent) or self._place(cursor, sent, answer)
 
     def text(self, reference: RequestReference) -> str:
-        """The details of a check that has none but its request."""
+        """The details of a check that has only its request."""
         found = self._texts.get(reference)
         if found is None:
             found = self._texts[reference] = _encode_json({"r": reference.values()})
@@ -133,24 +133,24 @@ class RequestPlaces:
         return reference._replace(conditions=tuple(own)) if any(own) else reference
 
     def page(self, cursor: Cursor, url: str, offset: int) -> PageReference:
-        """For a member of a set, whose page was looked at so many milliseconds later."""
+        """For a member of a set, whose page was checked so many milliseconds later."""
         return PageReference(self._heads.place(cursor, ((_PAGE, url),)).id, offset)
 
 
 def page_of_record(shared: Headers) -> str:
-    """The URL of a page that a record names; empty where it names none."""
+    """The URL of a page that a record names; empty if it names none."""
     return header(shared, _PAGE)
 
 
 def _record_of(shared: SentRequest) -> Headers:
-    """The record of what requests share."""
+    """The record of the shared part of requests."""
     fields = [(_FIELD + name, value) for name, value in shared.headers]
     return ((_METHOD, shared.method), (_VERSION, shared.http_version), *fields)
 
 
 @lru_cache(maxsize=4096)
 def address_code(text: str) -> int | str:
-    """An address as it is stored: one of four bytes as their number."""
+    """An address as it is stored: an IPv4 one as a number."""
     try:
         return int.from_bytes(socket.inet_pton(socket.AF_INET, text), "big")
     except OSError:
@@ -170,7 +170,7 @@ class PartedExtra(NamedTuple):
     page: PageReference | None = None
 
     def joined(self) -> str | None:
-        """The details as a row has them."""
+        """The details as stored in a row."""
         if self.request is None and self.page is None:
             return self.extra
         fields = json.loads(self.extra) if self.extra else {}
@@ -180,7 +180,7 @@ class PartedExtra(NamedTuple):
 
 
 def parted_extra(extra: str | None) -> PartedExtra:
-    """Takes apart the details of a row; the text is the very same where it refers to nothing."""
+    """Splits the details of a row; the text is unchanged if it refers to nothing."""
     if extra is None or ('"r":[' not in extra and '"p":[' not in extra):
         return PartedExtra(extra)
     fields = json.loads(extra)

@@ -82,7 +82,7 @@ class CaptureSets:
         return list(_sets(url, self._catalog.sets.of(row.id, *span)))
 
     def nearest(self, url: str, moment: datetime) -> CaptureSet | None:
-        """The set of a page nearest to a time, of two as near the earlier one; None where it has none."""
+        """The set of a page nearest to a time, of two equally near ones the earlier; None if it has none."""
         row = self._catalog.resources.find(url)
         wanted = to_millis(moment)
         times = self._catalog.sets.beside(row.id, wanted, SetPart.MEMBERS) if row is not None else []
@@ -92,18 +92,18 @@ class CaptureSets:
         return next(_sets(url, self._catalog.sets.of(row.id, time, time)))
 
     def members(self, found: CaptureSet) -> tuple[SetMember, ...]:
-        """The resources that a look used, by URL: what each was is the version of it that was valid then."""
+        """The resources that a check used, by URL: each had the version that was valid then."""
         part = self._part(found, SetPart.MEMBERS)
         urls = self._answers.content(part.content).decode().splitlines()
         offsets = ByteReader(part.data, what="capture set")
         return tuple(SetMember(url, from_millis(part.time + offsets.zigzag())) for url in urls)
 
     def screenshot(self, found: CaptureSet) -> bytes:
-        """The picture of a page, PNG or WebP as its first bytes tell; NotFound where none was taken."""
+        """The picture of a page, PNG or WebP according to its first bytes; NotFound if there is none."""
         return self._answers.content(self._part(found, SetPart.SCREENSHOT).content)
 
     def text(self, found: CaptureSet) -> str:
-        """The text of a page as it was shown; NotFound where none was kept."""
+        """The text of a page as it was shown; NotFound if none was kept."""
         return self._answers.content(self._part(found, SetPart.TEXT).content).decode()
 
     def on_host(self, host: str) -> list[CaptureSet]:
@@ -113,14 +113,14 @@ class CaptureSets:
         return sorted((found for found in newest if found is not None), key=lambda found: found.url)
 
     def keep_quality(self, found: CaptureSet, quality: SetQuality) -> None:
-        """Keeps what the replay of a set told, in place of what an earlier one did; durable."""
+        """Stores the result of the replay of a set, replacing that of an earlier one; durable."""
         fields = [to_millis(quality.checked), quality.requests, quality.answered, quality.likeness, quality.missing]
         row = self._catalog.resources.find(found.url)
         if row is not None:
             self._catalog.sets.keep_quality(row.id, to_millis(found.time), json.dumps(fields).encode())
 
     def quality(self, found: CaptureSet) -> SetQuality | None:
-        """How complete a set is; None where it was never replayed to find out."""
+        """How complete a set is; None if it was never replayed to measure that."""
         row = self._catalog.resources.find(found.url)
         data = self._catalog.sets.quality(row.id, to_millis(found.time)) if row is not None else None
         if data is None:
@@ -149,7 +149,7 @@ def _sets(url: str, rows: Sequence[SetPartRow]) -> Iterator[CaptureSet]:
 
 
 def pages_with_members(arrivals: Sequence[NewCapture]) -> list[NewCapture]:
-    """Each arrival, behind it the members of its set, which know their page by its place."""
+    """Each arrival, followed by the members of its set, which refer to their page by its position."""
     flat: list[NewCapture] = []
     for arrival in arrivals:
         place = len(flat)
@@ -159,9 +159,9 @@ def pages_with_members(arrivals: Sequence[NewCapture]) -> list[NewCapture]:
 
 
 def members_recorded(arrivals: Sequence[NewCapture], everything: Sequence[RecordedCapture]) -> list[RecordedCapture]:
-    """What became of pages, with the members of their sets, out of what became of pages and members one by one.
+    """The results of pages, with the members of their sets, from the results of all pages and members.
 
-    Members are captures: a resource that got no answer has its check, and there is nothing to show a page with.
+    Members are captures: a resource without an answer has a check, but nothing that a page could show.
     """
     done, rest = [], iter(everything)
     for arrival in arrivals:
@@ -175,7 +175,7 @@ def members_recorded(arrivals: Sequence[NewCapture], everything: Sequence[Record
 
 
 class NewPart(NamedTuple):
-    """A part to be stored."""
+    """A part of a set to be stored."""
 
     page: RecordedCapture
     part: SetPart
@@ -193,7 +193,7 @@ def write_sets(
 
 
 def write_parts(catalog: Catalog, store: ContentWriter, cursor: Cursor, parts: Sequence[NewPart]) -> None:
-    """The same of single parts, none of which is there."""
+    """Writes single parts, none of which exists yet."""
     known = catalog.contents.find_many({(part.identity.key, part.identity.sha1) for part in parts}, cursor)
     fresh = list({part.identity: part for part in parts if part.identity[::-1] not in known}.values())
     items = [_pack_item(part, part.body) for part in fresh]
@@ -213,7 +213,7 @@ def write_parts(catalog: Catalog, store: ContentWriter, cursor: Cursor, parts: S
 
 
 def set_parts(done: RecordedCapture, whole: NewSet) -> Iterator[NewPart]:
-    """The parts of the set of a recorded page, which has its members."""
+    """The parts of the set of a recorded page whose members are recorded."""
     members = sorted(done.members, key=lambda member: (member.url, member.time))
     offsets = b"".join(encode_zigzag(to_millis(member.time) - done.time) for member in members)
     bodies = {SetPart.MEMBERS: "\n".join(member.url for member in members).encode()}

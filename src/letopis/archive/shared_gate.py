@@ -1,9 +1,9 @@
 """The right to write to packs that many machines share: rows of the catalogue instead of a lock file.
 
-Storing needs no lease: each process extends its own logs, and declares the log in the same transaction as its
-contents. This claim keeps the log from being removed before its contents are moved. A process that was paused finds
-its claim withdrawn when it resumes, and starts a new log; one that was paused inside a transaction finds the
-transaction ended. Only compaction must be alone, and takes a lease with a fence.
+Storing needs no lease: each process extends its own logs, and declares the log in the same transaction as its contents.
+This claim keeps the log from being removed before its contents are moved. A process that was paused finds its claim
+withdrawn when it resumes, and starts a new log; one that was paused inside a transaction finds the transaction ended.
+Only compaction must run alone, and takes a lease with a fence.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _LEASE_MILLIS = 600_000
 
 
 class NoLease:
-    """The lease of a writer with its own logs, which needs none."""
+    """The lease of a writer with its own logs, which needs no lock."""
 
     def release(self) -> None:
-        """Nothing was taken."""
+        """There is nothing to release."""
 
 
 class SharedGate:
@@ -52,7 +52,7 @@ class SharedGate:
         *,
         takes_in: bool = True,
     ) -> None:
-        """`takes_in`: what an older catalogue does not know of its packs is recorded before any of them is removed."""
+        """`takes_in`: what an older catalogue does not know is recorded before any pack is removed."""
         self._catalog = catalog
         self._takes_in = takes_in
         self._claims = PackClaims(catalog.database)
@@ -82,7 +82,7 @@ class SharedGate:
                     yield cursor, store
                     self._claim(cursor, store)
             except BaseException:
-                # Whether anything refers to the log is not known: it is left to the next compaction.
+                # Whether the log is referred to is unknown: it is left to the next compaction.
                 self._store = self._token = None
                 raise
             finally:
@@ -90,7 +90,7 @@ class SharedGate:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Commits are as cheap without it: the log stays open anyway."""
+        """Commits cost the same without it: the log stays open anyway."""
         yield
 
     def open(self) -> Store:
@@ -105,17 +105,17 @@ class SharedGate:
         return store
 
     def fence(self, cursor: Cursor) -> None:
-        """Busy when the lease for upkeep was lost: what follows in this transaction must not happen."""
+        """Busy if the lease for upkeep was lost: the rest of this transaction must not happen."""
         self._claims.check(cursor, UPKEEP, self._fence, self._now() + _LEASE_MILLIS)
 
     def settle(self, cursor: Cursor, store: Store) -> None:
-        """Numbers come from the catalogue itself here, so there is no mark of its own."""
+        """Numbers come from the catalogue here, so there is no separate mark."""
 
     def beyond(self, store: Store) -> dict[int, int]:
-        """What the packs hold and the catalogue cannot know, because it is an older copy that was put back.
+        """What the packs contain and the catalogue cannot know, because an older copy of it was restored.
 
-        Packs above the last number that it gave out, and what follows in a log behind its mark. Logs of writers that
-        live now are their own business, and are not removed meanwhile.
+        Packs above the last number that it gave out, and what follows in a log after its mark. Logs of active writers
+        are left to them, and are not removed meanwhile.
         """
         with self._catalog.transaction() as cursor:
             held = self.others(cursor).held
@@ -124,7 +124,7 @@ class SharedGate:
     def _is_older(self, store: Store) -> bool:
         """Whether the packs hold more than the catalogue knows, found out without listing them all.
 
-        A log grows while somebody claims it, so no others can have grown since a copy of the catalogue was made.
+        Only claimed logs grow, so no others can have grown since a copy of the catalogue was made.
         """
         known = self._claims.known_up_to()
         return known is not None and store.has_beyond(known, self._claims.outdated_marks(self._now()))
@@ -145,15 +145,15 @@ class SharedGate:
             self._claims.knows_all(cursor, sizes, marked.keys() | unmarked.keys())
 
     def _unmarked(self, store: Store) -> dict[int, int]:
-        """Logs that no commit named: of writers that were killed at their first, or a copy of the catalogue was made
-        when a log had its number and nothing else.
+        """Logs that no commit named: their writer was killed at its first commit, or the catalogue was copied when a
+        log had only a number.
         """
         with self._catalog.transaction() as cursor:
             held = self.others(cursor).held
         return dict.fromkeys(store.logs() - self._claims.marked() - held, HEADER_BYTES)
 
     def catch_up(self, store: Store, most: int | None = MOST_TAKEN_IN) -> None:
-        """Takes in what an older catalogue does not know; with a bound in bytes only where nobody does upkeep now."""
+        """Reads what an older catalogue does not know; with a bound in bytes only if no upkeep runs now."""
         if most is None:
             self.open().close()
         elif self._takes_in and self._is_older(store):
@@ -163,7 +163,7 @@ class SharedGate:
                     self.lent().give_back()
 
     def others(self, cursor: Cursor) -> HeldLogs:
-        """Logs that must stay whatever the catalogue says of them."""
+        """Logs that must stay whatever the catalogue has about them."""
         return self._claims.standing(cursor, self._now())
 
     def lent(self, fence: int | None = None) -> LeasedUpkeepGate:
@@ -179,21 +179,21 @@ class SharedGate:
         return gate
 
     def beside(self) -> Store:
-        """The store for upkeep beside others who do it too: no lease is taken."""
+        """The store for upkeep together with other processes: no lease is taken."""
         return self._opened(NoLease)
 
     def _opened(self, lease: Callable[[], WriteLease]) -> Store:
         backend = self._backend(WriterCoordination(lease, self._number))
 
         def newest() -> HighWaterMark:
-            """Packs that this catalogue gave no number to: it is an older copy, and their numbers are taken."""
+            """Packs whose numbers this catalogue did not give out, because it is an older copy."""
             above = backend.list(self._claims.known_up_to() or 0)
             return HighWaterMark(max((pack_number(name) for name in above), default=0))
 
         return Store.open(backend, self._settings, write=True, written=newest)
 
     def close(self) -> None:
-        """Gives the claim up, so that the log can be emptied and removed."""
+        """Releases the claim, so that the log can be emptied and removed."""
         with self._guard, suppress(LetopisError):
             token, self._token, self._store = self._token, None, None
             if token is not None:
@@ -201,7 +201,7 @@ class SharedGate:
                     self._claims.give_up(cursor, token)
 
     def _ready(self, cursor: Cursor) -> Store:
-        """The store with its log; a new one when the old log's claim was withdrawn."""
+        """The store with its log; a new one if the claim on the old log was withdrawn."""
         if self._token is not None and not self._claims.renew(cursor, self._token, self._now() + _CLAIM_MILLIS):
             self._store = self._token = None
         if self._store is None:
@@ -209,7 +209,7 @@ class SharedGate:
         return self._store
 
     def _claim(self, cursor: Cursor, store: Store) -> None:
-        """Says which log was extended, and up to where; a claim that says so was renewed when the transaction began."""
+        """Declares which log was extended, and up to where; its claim was renewed when the transaction began."""
         if not store.log:
             return
         if self._token is None or store.log != self._claimed:
@@ -247,15 +247,15 @@ class LeasedUpkeepGate:
         self.number = fence
 
     def open(self) -> Store:
-        """The store for upkeep, beside others under the same lease."""
+        """The store for upkeep, together with others under the same lease."""
         return self._gate.beside()
 
     def fence(self, cursor: Cursor) -> None:
-        """Busy when the lease is over; else it is extended."""
+        """Busy if the lease has ended; otherwise it is extended."""
         self._claims.check(cursor, UPKEEP, self.number, self._now() + _LEASE_MILLIS)
 
     def raise_fence(self) -> None:
-        """From now on nobody but the caller may commit under this lease."""
+        """From now on only the caller may commit under this lease."""
         self.number = self._claims.raised(UPKEEP, self.number, self._now() + _LEASE_MILLIS)
 
     def settle(self, cursor: Cursor, store: Store) -> None:
@@ -282,11 +282,11 @@ class UpkeepLease:
         self._fence = fence
 
     def release(self) -> None:
-        """Gives it back."""
+        """Releases it."""
         self._claims.drop(UPKEEP, self._fence)
 
 
 StoreGate = LocalGate | SharedGate
-"""The right to write, whoever keeps it."""
+"""The right to write, for all kinds of storage."""
 UpkeepGate = StoreGate | LeasedUpkeepGate
 """The right to move and remove packs."""

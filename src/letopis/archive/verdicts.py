@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _Row = TypeVar("_Row", Check, LoggedChange, RecentVersion, "LatestChange")
 
 _MOST_SECONDS = 20.0
-"""CPU time that a question spends on verdicts which nobody asked for before; the next one goes on from there."""
+"""CPU time that a query spends on missing verdicts; the next one continues from there."""
 
 
 def verdict_between(archive: Archive, old: Version, new: Version, pages: tuple[Page, Page] | None = None) -> Change:
@@ -44,7 +44,7 @@ def verdict_between(archive: Archive, old: Version, new: Version, pages: tuple[P
     if recorded is not None and (recorded.reason or recorded.same_bytes):
         return recorded
     before, after = pages or (_page(old), _page(new))
-    if recorded is not None:  # kept by an earlier release, which wrote no reasons
+    if recorded is not None:  # written by an earlier release, which had no reasons
         same_text = have_same_text(fingerprint(before), fingerprint(after))
         return recorded._replace(same_text=same_text and not recorded.meaningful)
     change = _judged_now(archive, new.url, (before, after), same_bytes=old.digest == new.digest)
@@ -61,7 +61,7 @@ class ReplacedText(NamedTuple):
 
 
 def first_texts(found: Change | Check | None) -> ReplacedText:
-    """What a verdict, or the check that it was written down with, says first of the texts that went and came."""
+    """The first removed and added text of a verdict, or of the check that it was recorded with."""
     if found is None:
         return ReplacedText()
     gone, came = _texts(found)
@@ -69,7 +69,7 @@ def first_texts(found: Change | Check | None) -> ReplacedText:
 
 
 def replaced_texts(found: Change | Check | None) -> list[ReplacedText]:
-    """All texts that went and came, as far as they are written down: each that went with what took its place."""
+    """All removed and added texts, as far as they are recorded: each removed one with its replacement."""
     return pair_texts(*_texts(found)) if found is not None else []
 
 
@@ -85,7 +85,7 @@ def _texts(found: Change | Check) -> tuple[list[str], list[str]]:
 
 
 def pair_texts(gone: Sequence[str], came: Sequence[str]) -> list[ReplacedText]:
-    """By their order where as many came as went, else by the words that both have; the others stand alone."""
+    """By their order if their numbers are equal, otherwise by the words that both have; the others stay single."""
     if len(gone) == len(came):
         return list(map(ReplacedText, gone, came))
     left, pairs = list(came), []
@@ -100,7 +100,7 @@ def pair_texts(gone: Sequence[str], came: Sequence[str]) -> list[ReplacedText]:
 
 
 _NEAR = 1 / 3
-"""Share of words from which on a text is taken for what took the place of another."""
+"""Share of words from which on a text counts as the replacement of another."""
 
 
 def _shared_words(one: str, other: str) -> float:
@@ -109,15 +109,15 @@ def _shared_words(one: str, other: str) -> float:
 
 
 def _whole_words(text: str) -> str:
-    """A text as a check keeps it, which is cut anywhere, up to its last whole word."""
+    """A text as a check keeps it, which may be cut inside a word, up to its last whole word."""
     return text if len(text) < BLOCK_LETTERS else f"{text.rpartition(' ')[0] or text}\N{NO-BREAK SPACE}…"
 
 
 def judged(archive: Archive, rows: Iterable[_Row], clock: Callable[[], float] = thread_time) -> Iterator[_Row]:
-    """The same rows, with verdicts on versions that an import brought and nobody has asked about.
+    """The same rows, with verdicts on imported versions that were not judged yet.
 
-    Bounded: rows that the time does not suffice for come as they are, without a verdict. So do those whose contents a
-    clone lacks: a list fetches nothing.
+    Bounded: rows for which the time does not suffice stay without a verdict. So do those whose contents a clone lacks:
+    a list fetches nothing.
     """
     lacks, spent = archive.is_clone and archive.catalog.contents.absent() > 0, 0.0
     for row in rows:
@@ -132,7 +132,7 @@ def judged(archive: Archive, rows: Iterable[_Row], clock: Callable[[], float] = 
 
 
 def _first_verdict(archive: Archive, url: str, number: int, *, lacks: bool) -> Change | None:
-    """None where one of the two versions is not here or cannot be read: whoever asks for that one is told why."""
+    """None if one of the two versions is not here or cannot be read: reading that one raises the reason."""
     try:
         if lacks and not _are_here(archive, url, number):
             return None
@@ -143,7 +143,7 @@ def _first_verdict(archive: Archive, url: str, number: int, *, lacks: bool) -> C
 
 
 def _are_here(archive: Archive, url: str, number: int) -> bool:
-    """Whether a clone has the contents of a version and of the one before it."""
+    """Whether a clone has the contents of a version and of the previous one."""
     rows = archive.catalog.versions.numbers(archive.answers.resource(url).id, number - 1, number + 1)
     found = [archive.catalog.contents.by_id(row.content) for row in rows]
     return all(content is not None and content.method != ABSENT for content in found)
@@ -172,7 +172,7 @@ def _judged_now(archive: Archive, url: str, pages: tuple[Page, Page], *, same_by
 
 
 def _keep(archive: Archive, new: Version, change: Change) -> None:
-    """Writes a verdict to the row of its version, unless somebody was faster; a record that cannot be written stays."""
+    """Writes a verdict to the row of its version, unless it has one now or the record cannot be written."""
     if change.meaningful is None:
         return
     versions, resource = archive.catalog.versions, archive.answers.resource(new.url).id

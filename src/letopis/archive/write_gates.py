@@ -1,7 +1,7 @@
 """The right to write, held as briefly as possible so that several processes can share an archive; a clone has none.
 
-The lease of the store is taken first, the transaction of the catalogue inside it; everybody who needs both takes them
-in this order, so there are no deadlocks.
+The lease of the store is taken first, the transaction of the catalogue inside it; all that need both take them in this
+order, so there are no deadlocks.
 
 On read-only media (a disc, a snapshot, a share) packs are read in place. Even readers open catalogue and indexes for
 writing (SQLite recovers its log, an index follows the record), so there a reader uses temporary copies of them.
@@ -39,11 +39,11 @@ else:
 T = TypeVar("T")
 
 CLONE_MARKER = Path("replica") / "clone.json"
-"""Present in the folder of every clone; tells where it came from."""
+"""Present in the folder of every clone; names its origin."""
 
 
 def holds_archive(folder: Path) -> bool:
-    """Whether a folder is an archive, and not one of other files that reading would leave a catalogue in."""
+    """Whether a folder is an archive, and not one of other files in which reading would create a catalogue."""
     return Sqlite.file_in(folder).exists() or (folder / "packs").is_dir()
 
 
@@ -74,7 +74,7 @@ def is_shared(settings: Settings) -> bool:
 
 
 def require_shared(settings: Settings) -> None:
-    """UsageError for an archive that workers elsewhere cannot see."""
+    """UsageError for an archive that workers on other machines cannot see."""
     if not is_shared(settings):
         raise UsageError("a cluster works on PostgreSQL and an object store; set database.url and store.url")
 
@@ -83,11 +83,11 @@ WAIT_SECONDS = 60.0
 """How long a writer waits for another one."""
 PAUSE_SECONDS = 0.02
 MOST_TAKEN_IN = 64 << 20
-"""Bytes of packs that opening an archive for reading takes in: a second or so."""
+"""Bytes of packs that are read when an archive is opened for reading: about a second."""
 
 
 def when_free(take: Callable[[], T], deadline: float) -> T:
-    """What others may hold, as soon as they do not; Busy after the deadline."""
+    """What `take` returns, as soon as no other process holds it; Busy after the deadline."""
     while True:
         try:
             return take()
@@ -111,7 +111,7 @@ class LocalGate:
         self._takes_in = takes_in
         self._held: Store | None = None
         self._has_place = False
-        """Whether whoever waited for its turn has it and is about to write."""
+        """Whether a process that waited has its turn and is about to write."""
 
     @contextmanager
     def transaction(self, *, beside: bool = False) -> Iterator[tuple[Cursor, Store]]:
@@ -138,7 +138,7 @@ class LocalGate:
     def open(self) -> Store:
         """The store for writing; waits a minute for another writer to finish.
 
-        Whoever waits is next: a compaction or an import that comes back for its next part finds the turn taken.
+        A waiting process is next: a compaction or import that returns for its next part finds the turn taken.
         """
         deadline = time.monotonic() + WAIT_SECONDS
         with ExitStack() as turn:
@@ -148,9 +148,9 @@ class LocalGate:
 
     @contextmanager
     def waiting(self) -> Iterator[Callable[[], bool]]:
-        """A place among those who wait to write, for whoever cannot stand still: whether nobody else writes now.
+        """A place among the waiting writers, for callers that must not block: whether no other process writes now.
 
-        The place is kept to the end of the block, so that nobody comes between the answer and the writing.
+        The place is kept to the end of the block, so that no other writer comes between the answer and the write.
         """
         with ExitStack() as turn:
 
@@ -194,11 +194,10 @@ class LocalGate:
         return store
 
     def catch_up(self, store: Store, most: int | None = MOST_TAKEN_IN) -> None:
-        """Takes in what the packs hold beyond the mark.
+        """Reads what the packs hold beyond the mark.
 
-        With a bound in bytes only where nobody writes now and the disk allows it: so a catalogue that was put back from
-        an older copy is whole again at the next opening, and what would take long is left to the next writer or to a
-        repair.
+        With a bound in bytes only if no process writes now and the disk allows it: an older restored copy of the
+        catalogue is then complete at the next opening, and what takes longer is left to the next writer or to a repair.
         """
         if not self._takes_in:
             return
@@ -206,7 +205,7 @@ class LocalGate:
             self.open().close()
             return
         contents, sizes = self._catalog.contents, store.sizes()
-        # A catalogue that was built anew has no mark before the first writer comes, and is judged by its contents.
+        # A rebuilt catalogue has no mark before the first write; its contents decide.
         judged = contents.mark() is not None or contents.last() is not None
         beyond = self.beyond(store) if judged else {}
         if beyond and sum(sizes.get(pack, 0) - start for pack, start in beyond.items()) <= most:
@@ -222,7 +221,7 @@ class LocalGate:
         self._catalog.contents.set_mark(cursor, store.mark())
 
     def fence(self, cursor: Cursor) -> None:
-        """The right to upkeep is held still: a lock of the system goes with its process."""
+        """The right to upkeep is still held: a lock of the system ends with its process."""
 
     def others(self, cursor: Cursor) -> HeldLogs | None:
         """There is no other writer."""
@@ -243,7 +242,7 @@ _SPARE = 16 << 20
 def copy_if_read_only(folder: Path) -> tempfile.TemporaryDirectory[str] | None:
     """A temporary copy of an archive that this process cannot write to, its packs linked; None where it can.
 
-    NotReady where there is no room for it.
+    NotReady if there is no space for it.
     """
     if not Sqlite.file_in(folder).is_file() or os.access(folder, os.W_OK):
         return None

@@ -1,6 +1,6 @@
-"""Users, tokens and projects: who may come in, and what they gathered.
+"""Users, tokens and projects: who may sign in, and the pages they collected.
 
-Passwords are kept as argon2id, tokens as the hash of a long random text. The tables are made when the first account is.
+Passwords are kept as argon2id, tokens as the hash of a long random text. The tables are created with the first account.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from letopis.tuples import NamedTuple
 MIN_PASSWORD_LENGTH = 8
 MAX_PASSWORD_LENGTH = 1024
 HASHINGS = max(1, min(4, (os.cpu_count() or 1) // 2))
-"""Passwords that are hashed at once in a process: each takes 64 MiB and cores that others wait for."""
+"""Passwords that are hashed at once in a process: each takes 64 MiB, and others wait for the cores."""
 _HASHER = PasswordHasher()
 _HASHING = threading.BoundedSemaphore(HASHINGS)
 _HASHING_SECONDS = 10.0
@@ -46,7 +46,7 @@ def _hashing() -> Iterator[None]:
 
 @cache
 def _hash_of_nobody() -> str:
-    """A hash that no password has, made at the first login: it is costly on purpose, and few commands need it."""
+    """A hash that no password has, created at the first login: it is slow on purpose, and few commands need it."""
     return _HASHER.hash("nobody has this password")
 
 
@@ -61,7 +61,7 @@ def hash_password(password: str) -> str:
 def is_password(stored: str | None, password: str) -> bool:
     """Whether a password fits; takes as long for names that do not exist."""
     with _hashing():
-        nobody = _hash_of_nobody()  # for every name, so that the first login tells nothing either
+        nobody = _hash_of_nobody()  # for every name, so that the first login reveals nothing either
         try:
             return _HASHER.verify(stored or nobody, password[:MAX_PASSWORD_LENGTH]) and bool(stored)
         except (Argon2Error, InvalidHashError):
@@ -96,7 +96,7 @@ _NAME = re.compile(r"[\w.@+-]{1,64}")
 
 
 class User(NamedTuple):
-    """Who may do what. Ids are never given to anybody else, also when their user is removed."""
+    """A user with its rights. Ids are never reused, even after the user is removed."""
 
     id: int
     name: str
@@ -114,7 +114,7 @@ class User(NamedTuple):
 
 
 class Token(NamedTuple):
-    """What may be told of a token; the token itself is told once and never stored."""
+    """What may be shown of a token; the token itself is shown once and never stored."""
 
     name: str
     owner: str | None
@@ -125,7 +125,7 @@ class Token(NamedTuple):
 
 
 def check_name(name: str) -> str:
-    """A name of a user, token or project; UsageError for anything odd."""
+    """A name of a user, token or project; UsageError for an invalid one."""
     if not _NAME.fullmatch(name):
         raise UsageError(f"'{name[:70]}' is not a name; use 1 to 64 letters, digits and . @ + - _")
     return name
@@ -142,9 +142,9 @@ class Accounts(TopicTables):
         self, name: str, role: str, password: str | None, now: int, *, email: str = "", group: str = "",
         first: bool = False,
     ) -> User:  # fmt: skip
-        """A new user; without a password only tokens let it in. People of a group share their projects.
+        """A new user; without a password only tokens work. Users of a group share their projects.
 
-        With `first` it is UsageError when anybody has an account already.
+        With `first` it is UsageError if there is an account already.
         """
         check_name(name)
         if group:
@@ -177,7 +177,7 @@ class Accounts(TopicTables):
         return User(*row) if row else None
 
     def sign_in(self, name: str, password: str) -> User | None:
-        """The user whose name and password these are; None for anything else, after the same time."""
+        """The user with this name and password; None for anything else, after the same time."""
         user = self._user("name = ?", name)
         row = self._database.one("SELECT hash FROM account_user WHERE id = ?", (user.id,)) if user else None
         return user if is_password(row[0] if row else None, password) else None
@@ -190,7 +190,7 @@ class Accounts(TopicTables):
             end_sessions(self._database, cursor, user.id)
 
     def set_role(self, name: str, role: str) -> None:
-        """Another role. The last owner stays one."""
+        """Sets another role. The last owner stays one."""
         user = self.user(name)
         with self._database.transaction() as cursor:
             if role != "owner":
@@ -199,7 +199,7 @@ class Accounts(TopicTables):
             cursor.run("UPDATE account_user SET mask = ? WHERE id = ?", (mask_of_role(role), user.id))
 
     def set_group(self, name: str, group: str) -> None:
-        """Another group; empty for none."""
+        """Sets another group; empty for none."""
         user = self.user(name)
         with self._database.transaction() as cursor:
             cursor.run("UPDATE account_user SET team = ? WHERE id = ?", (group and check_name(group), user.id))
@@ -218,12 +218,12 @@ class Accounts(TopicTables):
             cursor.run("UPDATE account_user SET language = ? WHERE id = ?", (language, user.id))
 
     def end_sessions(self, number: int) -> None:
-        """Every session of a user is over."""
+        """Ends every session of a user."""
         with self._database.transaction() as cursor:
             end_sessions(self._database, cursor, number)
 
     def remove(self, name: str) -> None:
-        """Forgets a user with all tokens, sessions and saved searches. The last owner stays while there are others."""
+        """Removes a user with all tokens, sessions and saved searches. The last owner stays while there are others."""
         user = self.user(name)
         with self._database.transaction() as cursor:
             if len(cursor.all("SELECT id FROM account_user LIMIT 2")) > 1:
@@ -251,9 +251,9 @@ class Accounts(TopicTables):
     # Tokens
 
     def create_token(self, name: str, user: User | None, scope: str, now: int, expires: int | None = None) -> str:
-        """A new token, told this once. Without a user it acts for whoever runs the archive.
+        """A new token, shown only once. Without a user it acts for the operator of the archive.
 
-        From the moment it `expires`, it lets nobody in.
+        Once it `expires` it is refused.
         """
         check_name(name)
         if scope not in SCOPES:
@@ -284,14 +284,14 @@ class Accounts(TopicTables):
         ]
 
     def revoke(self, name: str) -> None:
-        """The token lets nobody in any more."""
+        """Revokes the token."""
         if all(token.name != name for token in self.tokens()):
             raise NotFound(f"there is no token '{name[:70]}'; see the list of tokens")
         with self._database.transaction() as cursor:
             cursor.run("DELETE FROM account_token WHERE name = ?", (name,))
 
     def bearer(self, token: str, now: int) -> tuple[str, int] | None:
-        """Name and permissions of whoever shows a token that has not expired, or None."""
+        """Name and permissions of a token that has not expired, or None."""
         row = self._one(
             "SELECT t.name, t.scope, t.owner, u.name, u.mask FROM account_token t "
             "LEFT JOIN account_user u ON u.id = t.owner WHERE t.hash = ?",
@@ -326,7 +326,7 @@ def _last_removed(cursor: Cursor) -> int:
 
 
 def mask_of_role(role: str) -> int:
-    """The rights of a role; UsageError for one that is none."""
+    """The rights of a role; UsageError for an unknown one."""
     if role not in ROLES:
         raise UsageError(f"unknown role '{role[:20]}'; choose guest, user or owner")
     return ROLES[role]
@@ -351,7 +351,7 @@ CREATE TABLE IF NOT EXISTS account_project_part (
 
 
 class ProjectPart(NamedTuple):
-    """All pages of a site, under a prefix, or of a crawl; `reach` tells which those are, opaque here."""
+    """All pages of a site, under a prefix, or of a crawl; `reach` says which, opaque here."""
 
     kind: str
     name: str
@@ -359,7 +359,7 @@ class ProjectPart(NamedTuple):
 
 
 class Project(NamedTuple):
-    """A named set of pages: single addresses, and parts of the web with whatever is archived of them."""
+    """A named set of pages: single URLs, and parts of the web with everything that is archived of them."""
 
     name: str
     owner: str
@@ -369,12 +369,12 @@ class Project(NamedTuple):
 
 
 class Projects(TopicTables):
-    """Makes, lists and removes projects; who may change one is decided by whoever calls."""
+    """Creates, lists and removes projects; the caller decides who may change one."""
 
     topic, table, ddl = "projects", "account_project", PROJECT_TABLES
 
     def add(self, name: str, owner: str, urls: Iterable[str], now: int, parts: Iterable[ProjectPart] = ()) -> Project:
-        """A new project, or more for one that is there; an owner replaces the earlier one."""
+        """A new project, or more pages for an existing one; an owner replaces the earlier one."""
         check_name(name)
         self.ensure()
         ensure_tables(self._database, "project parts", PROJECT_PART_TABLES)
@@ -403,7 +403,7 @@ class Projects(TopicTables):
         return [self.show(str(row[0])) for row in self._all("SELECT name FROM account_project ORDER BY name")]
 
     def show(self, name: str) -> Project:
-        """One project with its addresses; NotFound when there is none."""
+        """One project with its URLs; NotFound if there is none."""
         row = self._one("SELECT id, owner, created FROM account_project WHERE name = ?", (name,))
         if row is None:
             raise NotFound(f"there is no project '{name[:70]}'; see the list of projects")
@@ -419,7 +419,7 @@ class Projects(TopicTables):
         return tuple(ProjectPart(*row) for row in rows)
 
     def take_out(self, name: str, urls: Iterable[str], parts: Sequence[ProjectPart] = ()) -> None:
-        """Takes addresses and parts out of a project."""
+        """Removes URLs and parts from a project."""
         with self._database.transaction() as cursor:
             if parts:
                 cursor.run_many(
@@ -434,7 +434,7 @@ class Projects(TopicTables):
             )
 
     def remove(self, name: str) -> None:
-        """Forgets a project; its pages stay in the archive."""
+        """Removes a project; its pages stay in the archive."""
         self.show(name)
         ensure_tables(self._database, "project parts", PROJECT_PART_TABLES)
         with self._database.transaction() as cursor:

@@ -18,15 +18,15 @@ DAY = 86_400_000
 """Milliseconds."""
 HOUR = 3_600_000
 _RECENT_VERSIONS = 200_000
-"""Versions, counted from the newest, that activity looks back over: bounded work on any archive."""
+"""The number of newest versions that activity reads: bounded work on any archive."""
 _OF_HOST_ALONE = (
     "FROM surt s CROSS JOIN resource r {more} WHERE s.name >= ? AND s.name < ? AND r.id = s.resource "
     "AND r.host = (SELECT id FROM host WHERE name = ?) AND r.checked IS NOT NULL"
 )
-"""Pages of a host are found by their sorted keys: no index of pages by host is kept. The order of the joins is ours."""
+"""Pages of a host are found by their sorted keys: no index of pages by host is kept. The join order is fixed."""
 _OF_HOST = _OF_HOST_ALONE.format(more="LEFT JOIN version v ON v.id = r.newest")
 _CHECK_TABLES = ("version", "capture")
-"""A check that brought a version stands in the one, every other check in the other."""
+"""A check that brought a version is in the first table, every other check in the second."""
 _ASKED_AT_ONCE = 250
 _PAGE_COLUMNS = "r.id, r.url, coalesce(r.title, ''), r.versions, r.checked, coalesce(v.time, 0)"
 
@@ -41,7 +41,7 @@ class DayRow(NamedTuple):
 
 
 class PageRow(NamedTuple):
-    """A page as a list shows it; `changed` is when its newest version came."""
+    """A page in a list; `changed` is the time of its newest version."""
 
     id: int
     url: str
@@ -68,7 +68,7 @@ class HourRow(NamedTuple):
 
 
 class GrownDay(NamedTuple):
-    """What came to an archive on a day, counted in days since 1970."""
+    """What was recorded on a day, counted in days since 1970."""
 
     day: int
     contents: int
@@ -86,7 +86,7 @@ class HostContents(NamedTuple):
 
 
 class MethodRow(NamedTuple):
-    """How many contents a method holds, and what it made of them."""
+    """How many contents a method stores, and their sizes."""
 
     method: str
     contents: int
@@ -95,7 +95,7 @@ class MethodRow(NamedTuple):
 
 
 class CopyRow(NamedTuple):
-    """Addresses whose newest versions are the same bytes."""
+    """URLs whose newest versions are the same bytes."""
 
     content: int
     copies: int
@@ -111,7 +111,7 @@ class StoredContents:
         self._reader = reader
 
     def methods(self) -> list[MethodRow]:
-        """Contents by the method that holds them."""
+        """Contents by the method that stores them."""
         rows = self._reader.all(
             "SELECT method, count(*), sum(raw_bytes), sum(stored_bytes) FROM content GROUP BY method ORDER BY 2 DESC"
         )
@@ -138,7 +138,7 @@ class StoredContents:
             yield unpack_headers(bytes(data)), int(contents), int(raw), int(stored)
 
     def stored_by_host(self, limit: int) -> list[HostContents]:
-        """Hosts by what their contents take; one that several have counts for each."""
+        """Hosts by what their contents take; a content of several hosts counts for each."""
         rows = self._reader.all(
             "SELECT h.name, count(*), sum(c.raw_bytes), sum(c.stored_bytes) "
             "FROM (SELECT DISTINCT r.host AS host, v.content AS content "
@@ -182,7 +182,7 @@ class Activity(StoredContents):
         return [_page_row(row) for row in rows]
 
     def pages_after(self, host: str, limit: int, after: str = "") -> list[tuple[str, PageRow]]:
-        """The pages of a host by address, each behind its sorted key; `after` a key goes on: fast on any host."""
+        """The pages of a host by URL, each with its sorted key; `after` a key continues: fast on any host."""
         first, last = _keys_of_host(host)
         rows = self._database.all(
             f"SELECT s.name, {_PAGE_COLUMNS} {_OF_HOST} AND s.name > ? ORDER BY s.name LIMIT ?",
@@ -191,7 +191,7 @@ class Activity(StoredContents):
         return [(str(row[0]), _page_row(row[1:])) for row in rows]
 
     def count_pages(self, host: str, most: int = 2**31) -> int:
-        """How many pages of a host have been looked at; counts to `most` and no further."""
+        """How many pages of a host were checked; counts at most to `most`."""
         return self._database.count(
             f"SELECT count(*) FROM (SELECT 1 {_OF_HOST} LIMIT ?) t", (*_keys_of_host(host), host, most)
         )
@@ -251,11 +251,11 @@ class Activity(StoredContents):
         return [(str(url), int(number), int(count)) for url, number, count in rows]
 
     def busy_hosts(self, limit: int, now: int) -> list[tuple[str, int, int, float, str, int, int]]:
-        """Hosts by how often a crawl asked them: name, fetches, failures, delay, address, URLs never seen and due."""
+        """Hosts by requests of crawls: name, fetches, failures, delay, address, URLs never seen and due."""
         some = "(SELECT count(*) FROM (SELECT 1 FROM resource r WHERE r.host = h.id AND {} LIMIT 1000) t)"
         counted = has_table(self._database, "revisit")
         again = "coalesce((SELECT r.fetches FROM revisit r WHERE r.host = h.id), 0)" if counted else "0"
-        # Chosen first, so that the URLs of those hosts alone are counted.
+        # Chosen first, so that only the URLs of those hosts are counted.
         chosen = f"SELECT h.*, fetched + {again} AS fetches FROM host h WHERE fetched > 0 "
         return self._database.all(
             f"SELECT name, fetches, failures, crawl_delay, ip, {some.format('r.state = 1')}, "
@@ -269,17 +269,17 @@ class Activity(StoredContents):
         return self._database.count("SELECT coalesce(sum(fetched), 0) FROM host")
 
     def revisits(self) -> int:
-        """How many fetches crawls have made of pages that they had visited before."""
+        """How many fetches of crawls were revisits."""
         if not has_table(self._database, "revisit"):
             return 0
         return self._database.count("SELECT coalesce(sum(fetches), 0) FROM revisit")
 
     def last_version(self) -> int:
-        """The id of the version that was recorded last; rises by one with each."""
+        """The id of the version that was recorded last; increases by one with each."""
         return self._database.count("SELECT coalesce(max(id), 0) FROM version")
 
     def copies(self, limit: int, offset: int = 0) -> list[CopyRow]:
-        """Contents that are the newest version of several addresses, the most frequent first."""
+        """Contents that are the newest version of several URLs, the most frequent first."""
         rows = self._database.all(
             "SELECT g.content, g.copies, c.raw_bytes, r.url, coalesce(r.title, '') FROM "
             "(SELECT v.content AS content, count(*) AS copies, min(r.id) AS first FROM resource r "
@@ -291,7 +291,7 @@ class Activity(StoredContents):
         return [CopyRow(*row) for row in rows]
 
     def holders(self, contents: Sequence[int], each: int) -> dict[int, list[str]]:
-        """Addresses whose newest version is one of some contents, at most `each` of one; one pass over all."""
+        """URLs whose newest version is one of some contents, at most `each` of one; one pass over all."""
         found: dict[int, list[str]] = {content: [] for content in contents}
         if found:
             rows = self._database.stream(
@@ -321,14 +321,14 @@ _SELECT_LATEST = (
 )
 _MEANINGFUL = "AND (v.meaningful IS NULL OR v.meaningful != 0) "
 _VERSIONS_PER_PAGE = 5
-"""Versions of each page of a host that are looked at: a feed is about what is new."""
+"""Versions that are read of each page of a host: a feed is about what is new."""
 
 
 _LAST_RECORDED = 100_000
 
 
 class LatestVersion(NamedTuple):
-    """A version as a feed names it."""
+    """A version in a feed."""
 
     id: int
     url: str
@@ -338,7 +338,7 @@ class LatestVersion(NamedTuple):
 
 
 class LatestVersions:
-    """Read-only questions; `meaningful` leaves out what nobody would call a change."""
+    """Read-only queries; `meaningful` leaves out versions that count as noise."""
 
     def __init__(self, database: Database, *, meaningful: bool) -> None:
         self._database = database
@@ -354,7 +354,7 @@ class LatestVersions:
         return sorted(found, key=lambda version: (version.time, version.id), reverse=True)[:limit]
 
     def that_fit(self, fits: Callable[[str], bool], limit: int) -> list[LatestVersion]:
-        """Versions of pages whose addresses fit, among those that were recorded last: a feed is about what is new."""
+        """Versions of pages whose URLs match, among those that were recorded last: a feed is about what is new."""
         rows = self._database.stream(
             f"{_SELECT_LATEST}WHERE v.id > (SELECT coalesce(max(id), 0) FROM version) - ? {self._also}"
             "ORDER BY v.id DESC",

@@ -1,6 +1,6 @@
-"""Who did what, how much of the day's share each user has asked for, and how much the archive is used.
+"""Who did what, how much of the daily quota each user has used, and how much the archive is used.
 
-Apart from other tables of accounts: every command counts and notes, and must start fast.
+Separate from other tables of accounts: every command counts and writes here, and must start fast.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class AuditLog(TopicTables):
         return [AuditRow(*row) for row in rows]
 
     def last(self, who: str, action: str, since: int) -> int | None:
-        """When somebody last did something, not before a time."""
+        """When an account last did something, not before a time."""
         asked = "SELECT max(time) FROM account_audit WHERE who = ? AND action = ? AND time >= ?"
         row = self._one(asked, (who, action, since))
         return row[0] if row else None
@@ -72,12 +72,12 @@ class DailyUsage(TopicTables):
     topic, table, ddl = "usage", "account_use", USAGE_TABLES
 
     def spent(self, who: str, what: str, now: int) -> int:
-        """What a user has asked for today."""
+        """What a user has used today."""
         row = self._one("SELECT day, count FROM account_use WHERE who = ? AND what = ?", (who, what))
         return int(row[1]) if row and row[0] == now // DAY else 0
 
     def take(self, who: str, what: str, most: int, now: int, amount: int = 1) -> bool:
-        """Counts so many more; False, and nothing counted, when that makes more than `most` today."""
+        """Counts so many more; False, and nothing is counted, if that exceeds `most` today."""
         self.ensure()
         with self._database.transaction() as cursor:
             row = cursor.one("SELECT day, count FROM account_use WHERE who = ? AND what = ?", (who, what))
@@ -102,12 +102,12 @@ DAYS_KEPT = 400
 
 
 class UseCounts(TopicTables):
-    """How often things were done on each day, and nothing else: not by whom, not with what."""
+    """How often things were done on each day, and nothing else: not by whom, not with which values."""
 
     topic, table, ddl = "statistics", "use_count", STATISTICS_TABLES
 
     def add(self, cursor: Cursor, day: int, counts: Mapping[str, int]) -> None:
-        """So many more on a day; what is older than `DAYS_KEPT` goes."""
+        """Adds to the count of a day; removes what is older than `DAYS_KEPT`."""
         cursor.run_many(
             "INSERT INTO use_count (day, what, count) VALUES (?, ?, ?) "
             "ON CONFLICT (day, what) DO UPDATE SET count = use_count.count + excluded.count",
@@ -116,11 +116,11 @@ class UseCounts(TopicTables):
         cursor.run("DELETE FROM use_count WHERE day <= ?", (day - DAYS_KEPT,))
 
     def since(self, day: int) -> list[tuple[int, str, int]]:
-        """Days, what was done, and how often, the newest day first."""
+        """Days, what was done, and how often, newest day first."""
         rows = self._all("SELECT day, what, count FROM use_count WHERE day >= ? ORDER BY day DESC, what", (day,))
         return [(int(row[0]), str(row[1]), int(row[2])) for row in rows]
 
 
 def seconds_to_next_day(now: int) -> int:
-    """Seconds until the counts begin anew."""
+    """Seconds until the counts restart."""
     return (DAY - now % DAY) // 1000 + 1

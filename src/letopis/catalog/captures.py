@@ -1,8 +1,8 @@
 """Captures by sorted key and time: lists of them for CDX, and the timeline of a URL for Memento.
 
 A capture is a check that got an HTTP answer. Lists run to millions, so their rows are plain tuples and memory stays
-bounded. A question of a timeline costs a few point reads, also for a URL with a million captures; addresses that share
-a sorted key share one timeline.
+bounded. A query of a timeline costs a few point reads, also for a URL with a million captures; URLs that share a sorted
+key share one timeline.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from letopis.model import Outcome
 from letopis.tuples import NamedTuple
 
 CHUNK = 10_000
-"""Rows that are held at once."""
+"""Rows that are in memory at once."""
 
 VERSION, REPEAT, TOO_LARGE, OTHER = range(4)
-"""Kinds of captures: it brought a version, found one again, was over the size limit, or is an error or a redirect."""
+"""Kinds of captures: a new version, an earlier one again, over the size limit, or an error or redirect."""
 
 CaptureTuple = tuple[str, str, int, int, int | None, bytes | None, int | None, str | None, int]
 """Key, URL, time, status, head, SHA-1, bytes, extra, kind."""
@@ -35,7 +35,7 @@ _SELECT_VERSIONS = (
     "FROM surt s JOIN resource r ON r.id = s.resource JOIN version v ON v.resource = s.resource "
     "JOIN content c ON c.id = v.content "
 )
-# A check that found nothing new repeats the version of its time; redirects and errors have a body of their own or none.
+# A check that found nothing new repeats the version of its time; redirects and errors have another body or none.
 _SELECT_OTHERS = (
     "SELECT s.name, r.url, p.time, p.status, "
     "CASE WHEN p.status = 304 THEN v.head ELSE coalesce(p.head, v.head) END, c.sha1, c.raw_bytes, p.extra, "
@@ -57,12 +57,12 @@ class KeyRange(NamedTuple):
 
     @classmethod
     def exactly(cls, name: str) -> KeyRange:
-        """One key alone."""
+        """Exactly one key."""
         return cls(name, name + "\x01")
 
     @property
     def is_single(self) -> bool:
-        """Whether no other key can lie in it."""
+        """Whether it can contain no other key."""
         return self.high == self.low + "\x01"
 
 
@@ -85,7 +85,7 @@ class Captures:
     def batches(self, keys: KeyRange, span: TimeRange = ALL_TIMES) -> Iterator[list[CaptureTuple]]:
         """All captures of a range of keys, in lists of at most some ten thousand.
 
-        Each list covers as many keys as fit; a key that alone has too many captures is read piece by piece.
+        Each list covers as many keys as fit; a key with too many captures is read piece by piece.
         """
         if keys.is_single:
             yield from self._single(keys, span)
@@ -198,7 +198,7 @@ class Captures:
 _SCANNED_VERSIONS = 64
 _VERSION_COLUMNS = "id, resource, number, time, content, head, status, meaningful, extra"
 _CAPTURE_COLUMNS = "resource, time, status, outcome, number, head, content, extra"
-# Nothing can be shown of a document over the size limit, nor of a repeat whose version was dropped since.
+# A document over the size limit cannot be shown, nor a repeat whose version was dropped since.
 _SHOWN = (
     f"status > 0 AND NOT {_IS_TOO_LARGE} "
     "AND (number IS NOT NULL OR content IS NOT NULL OR (status >= 300 AND status != 304))"
@@ -233,7 +233,7 @@ _CAPTURES_AROUND = " UNION ALL ".join(
 
 
 class TimelineCapture(NamedTuple):
-    """One capture: of which URL, when, and the row that remembers it."""
+    """One capture: its URL, its time, and its row."""
 
     time: int
     url: str
@@ -268,7 +268,7 @@ class _Owner(NamedTuple):
 
 
 class Timeline:
-    """All captures of the addresses that share one sorted key, oldest first."""
+    """All captures of the URLs that share one sorted key, oldest first."""
 
     def __init__(self, database: Database, name: str) -> None:
         self._database = database
@@ -292,7 +292,7 @@ class Timeline:
         return self.after(-1)
 
     def around(self, time: int) -> CaptureNeighbours | None:
-        """First, last and neighbours of a time at once, in two statements a URL; None without captures."""
+        """First, last and neighbours of a time at once, in two statements per URL; None without captures."""
         found = sorted({moment for owner in self._owners for moment in self._near(owner, time)}, key=_time_and_url)
         if not found:
             return None
@@ -326,7 +326,7 @@ class Timeline:
         return near.closest(time) if near is not None else None
 
     def closest_answer(self, time: int) -> TimelineCapture | None:
-        """The capture nearest to a time that is no redirect; of two that are equally near the later one."""
+        """The capture nearest to a time that is no redirect; of two equally near ones the later."""
         upto = max(self._each_upto(time, _ANSWERED), key=_time_of, default=None)
         after = min(self._each_after(time, _ANSWERED), key=_time_of, default=None)
         if upto is None or after is None:
@@ -367,7 +367,7 @@ class Timeline:
         return row
 
     def _narrowed(self, owner: _Owner, time: int) -> tuple[int, int]:
-        """Between which numbers the version of a time is: halving narrows a long list for one scan that ends it.
+        """Between which numbers the version of a time is: binary search narrows a long list for one final scan.
 
         A statement costs more than sixty rows.
         """
@@ -396,5 +396,5 @@ def _time_of(moment: TimelineCapture) -> int:
 
 
 def _time_and_url(moment: TimelineCapture) -> tuple[int, str]:
-    """Captures of one time come in one order, whichever process asks."""
+    """Captures of one time have a fixed order in all processes."""
     return moment.time, moment.url

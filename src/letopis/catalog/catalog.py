@@ -41,7 +41,7 @@ class CatalogTotals(NamedTuple):
 
 
 def count_totals(database: Database | DatabaseSnapshot) -> CatalogTotals:
-    """Counted afresh; seconds on very large catalogues."""
+    """Counted at each call; seconds on very large catalogues."""
     versions = _count(database, "SELECT count(*) FROM version")
     return CatalogTotals(
         documents=_count(database, "SELECT count(*) FROM resource WHERE checked IS NOT NULL"),
@@ -61,7 +61,7 @@ def _count(database: Database | DatabaseSnapshot, question: str) -> int:
 
 
 _MOST_REWRITTEN = 64 << 20
-"""Bytes of a catalogue that is written anew after a compaction: a second or so, in which writers wait."""
+"""Bytes of a catalogue that is rewritten after a compaction: about a second, in which writers wait."""
 _CONTRADICTIONS = {
     "URLs whose newest version is not their last": (
         "SELECT count(*) FROM resource JOIN version ON version.id = resource.newest "
@@ -94,7 +94,7 @@ class Catalog:
     """Opens, creates or migrates the catalogue; safe to share between threads."""
 
     def __init__(self, dialect: Dialect, begins: Callable[[], None] = lambda: None) -> None:
-        """`begins` is called before a new catalogue is made, and may refuse that."""
+        """`begins` is called before a new catalogue is created, and may refuse that."""
         self.database = Database(dialect)
         try:
             prepare_schema(self.database, self._backup, begins)
@@ -126,7 +126,7 @@ class Catalog:
 
     @contextmanager
     def rebuilding(self) -> Iterator[None]:
-        """What is killed or fails inside leaves a catalogue that says so instead of one that knows half."""
+        """A kill or failure inside leaves a catalogue that is marked as incomplete."""
         with self.transaction() as cursor:
             mark_schema(cursor, whole=False)
         yield
@@ -147,9 +147,9 @@ class Catalog:
             self.database.all("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def defragment(self) -> None:
-        """Gives back the room that moved rows left in half-filled pages; passed over where that would take long.
+        """Frees the space that moved rows left in half-filled pages; skipped if that would take long.
 
-        One transaction like any other: a crash leaves what was there before.
+        One transaction: a crash leaves the previous state.
         """
         if self.database.dialect.name == "sqlite" and self.bytes() <= _MOST_REWRITTEN:
             with suppress(Busy, NotReady):
@@ -157,7 +157,7 @@ class Catalog:
                 self.tidy()
 
     def integrity(self) -> Iterator[str]:
-        """Sentences about tables that contradict themselves; none when all is well."""
+        """Sentences about tables that are inconsistent; none if there are no problems."""
         if self.database.dialect.name == "sqlite":
             for row in self.database.all("PRAGMA integrity_check(20)"):
                 if row[0] != "ok":

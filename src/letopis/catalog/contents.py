@@ -1,6 +1,6 @@
-"""Contents by digest with the places of their bytes, and response headers, kept once however often they repeat.
+"""Contents by digest with the places of their bytes, and response headers, each stored once.
 
-Beside them what servers sent for versions that a browser rendered.
+Also what servers sent for versions that a browser rendered.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from letopis.tuples import NamedTuple
 from letopis.zstandard import zstd
 
 ABSENT = "absent"
-"""Method of a content that a clone knows of and has not fetched yet; its place is the origin's."""
+"""Method of a content that a clone has not fetched yet; its place is that in the origin."""
 
 DIGESTS_AT_ONCE = 250
-"""Digests that one statement may ask for."""
+"""Digests that one statement may contain."""
 _CONTENT_COLUMNS = "id, identity, sha1, raw_bytes, stored_bytes, method, pack, place, slot"
 
 
 class Contents:
-    """Where each content lies; a content is stored once for all URLs."""
+    """Where each content is; a content is stored once for all URLs."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -56,7 +56,7 @@ class Contents:
         return ContentRow(*row) if row else None
 
     def is_here(self, number: int, most: int) -> bool:
-        """Whether a content has at most so many bytes, and lies in a pack of this archive."""
+        """Whether a content has at most so many bytes, and is in a pack of this archive."""
         sql = f"SELECT 1 FROM content WHERE id = ? AND raw_bytes <= ? AND method != '{ABSENT}'"
         return self._database.one(sql, (number, most)) is not None
 
@@ -85,7 +85,7 @@ class Contents:
         )
 
     def correct(self, cursor: Cursor, row: ContentRow) -> None:
-        """Puts a row right that damage has changed."""
+        """Corrects a row that damage has changed."""
         cursor.run(
             "UPDATE content SET identity = ?, sha1 = ?, raw_bytes = ?, stored_bytes = ?, method = ?, pack = ?, "
             "place = ?, slot = ? WHERE id = ?",
@@ -93,21 +93,21 @@ class Contents:
         )
 
     def packs(self, reader: RowReader | None = None) -> set[int]:
-        """Packs that some content lies in."""
+        """Packs that contain some content."""
         rows = (reader or self._database).all("SELECT DISTINCT pack FROM content WHERE method != ?", (ABSENT,))
         return {int(row[0]) for row in rows}
 
     def last(self) -> tuple[int, int, int] | None:
-        """Pack, place and slot of the content that came last; None when there is none, or no bytes of it."""
+        """Pack, place and slot of the content that was added last; None if there is none, or it has no bytes."""
         row = self._database.one("SELECT pack, place, slot, method FROM content ORDER BY id DESC LIMIT 1")
         return None if row is None or row[3] == ABSENT else (int(row[0]), int(row[1]), int(row[2]))
 
     def highest(self) -> int:
-        """The highest number of a pack that some content lies in; 0 without any."""
+        """The highest number of a pack with some content; 0 without any."""
         return self._database.count("SELECT max(pack) FROM content WHERE method != ?", (ABSENT,))
 
     def mark(self) -> tuple[int, int, int] | None:
-        """Up to where the catalogue knows the packs: highest number, a log, bytes of it; None where it has no mark."""
+        """Up to where the catalogue knows the packs: highest number, a log, bytes of it; None if it has no mark."""
         row = self._database.one("SELECT value FROM meta WHERE name = 'packs'")
         parts = str(row[0]).split() if row else []
         if len(parts) != 3 or not all(part.isdecimal() for part in parts):
@@ -124,7 +124,7 @@ class Contents:
         )
 
     def used(self) -> dict[int, int]:
-        """Stored bytes of all contents, by the pack they lie in."""
+        """Stored bytes of all contents, by pack."""
         rows = self._database.all("SELECT pack, sum(stored_bytes) FROM content GROUP BY pack")
         return {int(pack): int(used) for pack, used in rows}
 
@@ -133,20 +133,20 @@ class Contents:
         return self._database.count("SELECT count(*) FROM content WHERE method = ?", (ABSENT,))
 
     def count_checked(self) -> int:
-        """How many contents are those of checks; what lies beside checks is not counted."""
+        """How many contents are those of checks; contents beside checks are not counted."""
         return self._database.count(
             "SELECT count(*) FROM content WHERE id IN (SELECT content FROM version) "
             "OR id IN (SELECT content FROM capture WHERE content IS NOT NULL)"
         )
 
     def all(self) -> Iterator[ContentRow]:
-        """Every content in the order of its arrival."""
+        """Every content in the order of recording."""
         return (
             ContentRow(*row) for row in self._database.stream(f"SELECT {_CONTENT_COLUMNS} FROM content ORDER BY id")
         )
 
     def drop_unused(self, cursor: Cursor) -> int:
-        """Forgets contents that no version, no capture, no rendering, no imported record and no set refers to."""
+        """Removes contents that no version, no capture, no rendering, no imported record and no set refers to."""
         others = [table for table in ("rendering", "source_record", "capture_set") if has_table(self._database, table)]
         unused = "id NOT IN (SELECT content FROM version)"
         for table in ("capture", *others):
@@ -157,7 +157,7 @@ class Contents:
 VOLATILE_HEADERS = frozenset(
     {"date", "age", "expires", "set-cookie", "x-request-id", "x-runtime", "x-timer", "cf-ray", "via"}
 )
-"""Fields that change at each answer and alone do not make a new record."""
+"""Fields that change with each answer and do not make a new record."""
 
 _COMMON_HEADERS = (
     '[["Server","nginx"],["Server","Apache"],["Date","Mon, 01 Jan 2024 00:00:00 GMT"],["Content-Type",'
@@ -170,10 +170,10 @@ _CONTENT_TYPE = re.compile(rb'\["content-type","\s*([^"\\;,\s]+)', re.IGNORECASE
 _VOLATILE_NAME = re.compile(rb'\["(?:%b)"' % b"|".join(map(str.encode, sorted(VOLATILE_HEADERS))), re.IGNORECASE)
 _HEADER_DICTIONARY = _COMMON_HEADERS.encode()
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-"""How records of the first archives begin; a deflate stream cannot begin so."""
+"""How records of the first archives begin; a deflate stream cannot begin with this."""
 _WINDOW_BITS = -12
 _HEADER_PACKER = zlib.compressobj(9, zlib.DEFLATED, _WINDOW_BITS, 5, zdict=_HEADER_DICTIONARY)
-"""Has read the dictionary and nothing else: copied for each record."""
+"""Has read only the dictionary: copied for each record."""
 _HEADER_UNPACKER = zlib.decompressobj(_WINDOW_BITS, zdict=_HEADER_DICTIONARY)
 _encode_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _read_json = json.JSONDecoder().raw_decode
@@ -186,7 +186,7 @@ VolatileFields = tuple[tuple[int, str, str], ...]
 
 
 class HeaderPlace(NamedTuple):
-    """The record that stands for some headers, and their volatile fields where the record has others."""
+    """The record for some headers, and their volatile fields if the record has others."""
 
     id: int
     own: VolatileFields | None
@@ -204,14 +204,14 @@ class HeaderRecords:
         self._database = database
         self._recent: dict[int, _KnownRecord] = {}
         self._placed: dict[Headers, HeaderPlace] = {}
-        """Of the batch that was learned last."""
+        """Records of the batch that was prepared last."""
 
     def add(self, cursor: Cursor, headers: Headers) -> int:
-        """The id of the record that stands for these headers."""
+        """The id of the record for these headers."""
         return self.place(cursor, headers).id
 
     def place(self, cursor: Cursor, headers: Headers) -> HeaderPlace:
-        """The same with what these headers do not share with it."""
+        """The same with the fields in which these headers differ from it."""
         place = self._placed.get(headers)
         if place is None:
             fingerprint = _headers_fingerprint(headers)
@@ -230,7 +230,7 @@ class HeaderRecords:
         return known
 
     def learn(self, cursor: Cursor, many: Iterable[Headers]) -> None:
-        """Makes the records of many headers in a few statements, so that `add` has them at hand."""
+        """Prepares the records of many headers in a few statements for later calls of `add`."""
         if len(self._recent) > _CACHED_RECORDS // 2:
             self._recent.clear()
         marks = {headers: _headers_fingerprint(headers) for headers in many}
@@ -269,11 +269,11 @@ class HeaderRecords:
 
     @staticmethod
     def read(data: bytes) -> Headers:
-        """The headers of a record that came with another question."""
+        """The headers of a record that another query returned."""
         return unpack_headers(data)
 
     def types(self, numbers: Collection[int]) -> dict[int, str]:
-        """The media types of many records at once, lower-case, without parameters; empty where none is told."""
+        """The media types of many records at once, lower-case, without parameters; empty if none is given."""
         wanted = sorted(numbers)
         found: dict[int, str] = {}
         for start in range(0, len(wanted), 500):
@@ -290,7 +290,7 @@ def _place_of(headers: Headers, known: _KnownRecord) -> HeaderPlace:
 
 
 def _volatile_in_record(data: bytes) -> VolatileFields:
-    """The volatile fields of a record, which is read only where it may have some: each batch asks for hundreds."""
+    """The volatile fields of a record, which is read only if it may have some: each batch needs hundreds."""
     text = _inflate_record(data)
     return volatile_fields(_headers_of_json(text)) if _VOLATILE_NAME.search(text) is not None else ()
 
@@ -318,20 +318,20 @@ def with_volatile_fields(headers: Headers, own: VolatileFields) -> Headers:
 
 @lru_cache(maxsize=1024)
 def _headers_fingerprint(headers: Headers) -> int:
-    """Remembered: a batch asks for each twice."""
+    """Cached: a batch needs each twice."""
     lasting = "\n".join([f"{low}:{value}" for name, value in headers if (low := name.lower()) not in VOLATILE_HEADERS])
     return xxhash.xxh3_64_intdigest(lasting.encode("utf-8", "surrogatepass")) - 2**63
 
 
 def _pack_headers(headers: Headers) -> bytes:
-    """Deflate, not zstd: as small on such short texts, and its states are made 15 times as fast."""
+    """Deflate, not zstd: as small on such short texts, and its states are created 15 times as fast."""
     packer = _HEADER_PACKER.copy()
     return packer.compress(headers_json(headers)) + packer.flush()
 
 
 @lru_cache(maxsize=1024)
 def headers_json(headers: Headers) -> bytes:
-    """Header fields as compact JSON. Remembered: a pack keeps them beside the content, the catalogue as a record."""
+    """Header fields as compact JSON. Cached: a pack has them with the content, the catalogue as a record."""
     return _encode_json(headers).encode("utf-8", "surrogatepass")
 
 
@@ -347,7 +347,7 @@ def _zstd_dictionary() -> zstd.ZstdDict:
 
 
 def _media_type(data: bytes) -> str:
-    """Found by searching, not by reading the whole record: lists of captures need thousands."""
+    """Found by searching, without parsing the whole record: lists of captures need thousands."""
     match = _CONTENT_TYPE.search(_inflate_record(data))
     return match[1].decode("ascii", "replace").strip().lower() if match else ""
 
@@ -373,7 +373,7 @@ class RenderingSource(NamedTuple):
 
 
 class RenderingSourceRow(NamedTuple):
-    """The same with the version that was made of it."""
+    """The same with the version that was rendered from it."""
 
     resource: int
     time: int
@@ -383,19 +383,19 @@ class RenderingSourceRow(NamedTuple):
 
 
 class Renderings(TopicTables):
-    """Answers beside versions; an archive in which no browser ever rendered a page has none."""
+    """Answers of rendered versions; an archive in which no browser ever rendered a page has none."""
 
     topic, table, ddl = "renderings", "rendering", RENDERING_TABLES
 
     def add(self, cursor: Cursor, version: int, sent: RenderingSource) -> None:
-        """Keeps what a version was made of; what is known already stays."""
+        """Stores what a version was rendered from; known rows stay."""
         cursor.run(
             "INSERT INTO rendering (version, content, head) VALUES (?, ?, ?) ON CONFLICT (version) DO NOTHING",
             (version, *sent),
         )
 
     def of(self, version: int) -> RenderingSource | None:
-        """What a version was made of; None when it is what the server sent."""
+        """What a version was rendered from; None if it is what the server sent."""
         row = self._one("SELECT content, head FROM rendering WHERE version = ?", (version,))
         return RenderingSource(*row) if row else None
 
@@ -411,7 +411,7 @@ class Renderings(TopicTables):
         return self._one(question, (resource, time)) is not None
 
     def all(self) -> Iterator[RenderingSourceRow]:
-        """Everything that is kept, URL by URL, oldest first."""
+        """Everything that is stored, URL by URL, oldest first."""
         if self._made():
             rows = self._database.stream(
                 "SELECT v.resource, v.time, v.status, r.content, r.head FROM rendering r "
@@ -420,11 +420,11 @@ class Renderings(TopicTables):
             yield from (RenderingSourceRow(*row) for row in rows)
 
     def drop_orphans(self, cursor: Cursor) -> None:
-        """Forgets what belongs to versions that are gone."""
+        """Removes rows of versions that are gone."""
         if self._made():
             cursor.run("DELETE FROM rendering WHERE version NOT IN (SELECT id FROM version)")
 
     def lose(self, cursor: Cursor, content: int) -> None:
-        """Forgets a content whose bytes are gone; the versions made of it stay."""
+        """Removes a content whose bytes are gone; the versions rendered from it stay."""
         if self._made():
             cursor.run("DELETE FROM rendering WHERE content = ?", (content,))

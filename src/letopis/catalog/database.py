@@ -1,9 +1,9 @@
-"""One small door to SQL for both engines: SQLite by default, PostgreSQL at scale.
+"""A small interface to SQL for both engines: SQLite by default, PostgreSQL at scale.
 
 Statements are plain SQL with `?` marks that both engines understand; what differs (types, marks, error classes) is in
 `dialect.py`. Reads use a connection of the calling thread and never block. There is one writer at a time, or several
-that lock what they write to; a transaction is durable when its `with` block has ended. Text that no engine can keep is
-replaced on its way in.
+that lock what they write to; a transaction is durable when its `with` block has ended. Text that no engine can store is
+replaced on writing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def storable_text(text: str) -> str:
 
 
 def storable_values(values: Sequence[Any]) -> Sequence[Any]:
-    """The values of a row or of a question, all texts among them storable; the same object when they were."""
+    """The values of a row or of a query, with all texts storable; the same object if they were."""
     for value in values:
         if value.__class__ is str and storable_text(value) is not value:
             return tuple(storable_text(each) if each.__class__ is str else each for each in values)
@@ -42,7 +42,7 @@ def storable_values(values: Sequence[Any]) -> Sequence[Any]:
 
 
 def storable_rows(rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
-    """Rows with `storable_values`, a thousand looked at as one text: hardly ever is there anything to replace."""
+    """Rows with `storable_values`, a thousand tested as one text: there is hardly ever anything to replace."""
     waiting = iter(rows)
     while part := list(islice(waiting, _ROWS_AT_ONCE)):
         texts = "".join([value for row in part for value in row if value.__class__ is str])
@@ -55,7 +55,7 @@ T = TypeVar("T")
 
 
 class Cursor:
-    """Statements inside one transaction. Texts are made storable on their way in, see `storable_text`."""
+    """Statements inside one transaction. Texts are made storable on writing, see `storable_text`."""
 
     def __init__(self, connection: DbConnection, dialect: Dialect) -> None:
         self.connection = connection
@@ -64,20 +64,20 @@ class Cursor:
         self._sql = dialect.sql
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> int:
-        """Executes; answers how many rows it touched."""
+        """Executes; returns how many rows it changed."""
         self._cursor.execute(self._sql(statement), storable_values(values))
         return int(self._cursor.rowcount)
 
     def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> int:
-        """Executes once a row; answers how many rows it touched in all."""
+        """Executes once per row; returns how many rows it changed in total."""
         return self.dialect.many(self._cursor, self._sql(statement), storable_rows(rows))
 
     def bulk(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
-        """Adds very many rows by the engine's fastest way; how many."""
+        """Adds very many rows in the engine's fastest way; returns how many."""
         return self.dialect.bulk(self._cursor, table, columns, storable_rows(rows))
 
     def numbers(self, table: str, count: int) -> Sequence[int]:
-        """So many ids for rows that are about to be added, rising; nobody else is given them."""
+        """So many increasing ids for rows that are about to be added; no other transaction gets them."""
         return self.dialect.numbers(self._cursor, table, count) if count else ()
 
     def one(self, statement: str, values: Sequence[Any] = ()) -> SqlRow | None:
@@ -87,7 +87,7 @@ class Cursor:
         return row
 
     def count(self, statement: str, values: Sequence[Any] = ()) -> int:
-        """The one number that a question asks for, 0 for none."""
+        """The one number that a query returns, 0 for none."""
         row = self.one(statement, values)
         return int(row[0] or 0) if row else 0
 
@@ -112,7 +112,7 @@ def _end(connection: DbConnection, opened: list[DbConnection], opening: Abstract
 
 
 class DatabaseSnapshot:
-    """Answers about one moment."""
+    """Answers as of one moment."""
 
     def __init__(self, connection: DbConnection, dialect: Dialect) -> None:
         self._connection = connection
@@ -123,7 +123,7 @@ class DatabaseSnapshot:
         return Cursor(self._connection, self._dialect).all(statement, values)
 
     def stream(self, statement: str, size: int = 1000) -> Iterator[SqlRow]:
-        """Rows of a long answer, read piece by piece; several may be read at once."""
+        """Rows of a long answer, read in pieces; several may be read at once."""
         with self._dialect.long_answer(self._connection, held=False) as cursor:
             yield from _in_pieces(cursor, self._dialect.sql(statement), (), size)
 
@@ -146,20 +146,20 @@ class Database:
         return connection
 
     def _reader(self) -> Cursor:
-        """One a thread. Its connection ends with the thread: pools let idle threads go, and start others."""
+        """One per thread. Its connection ends with the thread: pools end idle threads, and start others."""
         cursor: Cursor | None = getattr(self._local, "cursor", None)
         if cursor is not None and self.dialect.lost(cursor.connection):
             self._forget(cursor.connection)
             cursor = None
         if cursor is None:
             cursor = self._local.cursor = Cursor(self._connect(), self.dialect)
-            # Without `self`: a database that nobody has any more goes with all its connections.
+            # Without `self`: a database that is no longer referred to is collected with all its connections.
             weakref.finalize(cursor, _end, cursor.connection, self._opened, self._opening).atexit = False
         return cursor
 
     def _ask(self, question: Callable[[Cursor, str, Sequence[Any]], T], statement: str, values: Sequence[Any]) -> T:
-        """Asks again once when the connection turns out to have been cut: a question changes nothing."""
-        # Every read of a version comes through here, so errors are looked at only once there is one.
+        """Repeats a query once if the connection was cut: it changes nothing."""
+        # Every read of a version comes through here, so errors are examined only after one has occurred.
         try:
             cursor = getattr(self._local, "cursor", None) or self._reader()
             try:
@@ -173,19 +173,19 @@ class Database:
                 raise
 
     def one(self, statement: str, values: Sequence[Any] = ()) -> SqlRow | None:
-        """The first row of a question outside any transaction."""
+        """The first row of a query outside any transaction."""
         return self._ask(Cursor.one, statement, values)
 
     def count(self, statement: str, values: Sequence[Any] = ()) -> int:
-        """The one number that a question outside any transaction asks for, 0 for none."""
+        """The one number that a query outside any transaction returns, 0 for none."""
         return self._ask(Cursor.count, statement, values)
 
     def all(self, statement: str, values: Sequence[Any] = ()) -> list[SqlRow]:
-        """All rows of a question outside any transaction."""
+        """All rows of a query outside any transaction."""
         return self._ask(Cursor.all, statement, values)
 
     def stream(self, statement: str, values: Sequence[Any] = (), size: int = 1000) -> Iterator[SqlRow]:
-        """Rows of a long answer, read piece by piece on a cursor of their own."""
+        """Rows of a long answer, read in pieces on a separate cursor."""
         connection = self._connect()
         try:
             with self.dialect.errors(), self.dialect.long_answer(connection, held=True) as cursor:
@@ -195,7 +195,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[DatabaseSnapshot]:
-        """Questions that all see one moment, however long they take; writers go on meanwhile."""
+        """Queries that all see one moment, however long they take; writers are not blocked."""
         connection = self._connect()
         try:
             with self.dialect.errors():
@@ -208,15 +208,15 @@ class Database:
         _end(connection, self._opened, self._opening)
 
     def settled(self) -> int:
-        """Up to which id the log of versions is whole for whoever asks next; see `Dialect.settled`."""
+        """Up to which id the log of versions is complete for the next query; see `Dialect.settled`."""
         return self.dialect.settled(self.one)
 
     @contextmanager
     def transaction(self, *, beside: bool = False) -> Iterator[Cursor]:
-        """One atomic, durable change; rolled back whole when the block raises.
+        """One atomic, durable change; rolled back as a whole if the block raises.
 
-        `beside` others of its kind where the engine can do that: the block
-        then changes only rows that it has locked, or that are nobody else's.
+        `beside`: in parallel with others of its kind if the engine supports that; the block then changes only rows that
+        it has locked, or that no other transaction uses.
         """
         with self._writing, self.dialect.errors():
             cursor = self._begun(self.dialect.begin_beside if beside else self.dialect.begin)
@@ -228,7 +228,7 @@ class Database:
             cursor.run("COMMIT")
 
     def _roll_back(self, cursor: Cursor) -> None:
-        """A server that has ended the connection has rolled back itself: why the block raised is what is told."""
+        """A server that has ended the connection has rolled back already: the error of the block is raised."""
         try:
             if not self.dialect.lost(cursor.connection):
                 cursor.run("ROLLBACK")
@@ -237,7 +237,7 @@ class Database:
                 raise
 
     def _begun(self, begin: str) -> Cursor:
-        """A transaction that has the turn; a connection that was cut is replaced before anything is done."""
+        """A transaction that has the turn; a cut connection is replaced before anything is done."""
         for last in (False, True):
             if self._writer is None:
                 self._writer = self._connect()

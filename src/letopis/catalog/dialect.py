@@ -33,10 +33,10 @@ class DbConnection(Protocol):
 class Dialect(Protocol):
     """One engine: how to connect, begin, spell types and translate errors.
 
-    `begin` starts a transaction that is the only writer, `begin_beside` one that others of its kind may run beside
-    where the engine can do that. `beside` tells whether a statement of another connection may write meanwhile; `locked`
-    ends a question whose rows nobody else may change until the transaction ends, `skip_locked` passes over rows which
-    somebody else is changing.
+    `begin` starts a transaction that is the only writer, `begin_beside` one that may run in parallel with others of its
+    kind if the engine supports that. `beside` says whether a statement of another connection may write meanwhile;
+    `locked` ends a query whose rows no other transaction may change until this one ends, `skip_locked` skips rows that
+    another transaction is changing.
     """
 
     name: str
@@ -56,34 +56,34 @@ class Dialect(Protocol):
         """The statement with this engine's parameter marks."""
 
     def errors(self) -> AbstractContextManager[None]:
-        """Turns the driver's errors into ours."""
+        """Turns errors of the driver into those of Letopis."""
 
     def long_answer(self, connection: Any, *, held: bool) -> AbstractContextManager[Any]:
-        """A cursor whose rows stay with the engine until they are fetched; `held` where no transaction is open."""
+        """A cursor whose rows stay with the engine until they are fetched; `held` if no transaction is open."""
 
     def many(self, cursor: Any, statement: str, rows: Iterable[Sequence[Any]]) -> int:
-        """Executes once a row inside a transaction; how many rows it touched in all."""
+        """Executes once per row inside a transaction; how many rows it changed in total."""
 
     def bulk(self, cursor: Any, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
         """Adds very many rows inside a transaction; how many."""
 
     def numbers(self, cursor: Any, table: str, count: int) -> Sequence[int]:
-        """Ids for rows of a table that the transaction is about to add, rising.
+        """Increasing ids for rows of a table that the transaction is about to add.
 
         Those of versions hold `settled` back until the transaction ends.
         """
 
     def settled(self, one: Any) -> int:
-        """Up to which id versions are as they will be: no open transaction can add one at or below it."""
+        """Up to which id versions are final: no open transaction can add one at or below it."""
 
     def lost(self, connection: DbConnection) -> bool:
         """Whether a connection was cut and a new one is needed."""
 
     def require_same(self) -> None:
-        """NotReady when the catalogue that was opened is no longer the one in its place."""
+        """NotReady if the catalogue that was opened has been replaced."""
 
     def size(self, one: Any) -> int:
-        """Bytes that the catalogue takes; `one` asks a question."""
+        """Bytes that the catalogue takes; `one` runs a query."""
 
 
 class Sqlite:
@@ -109,13 +109,13 @@ class Sqlite:
 
     @staticmethod
     def file_in(folder: Path) -> Path:
-        """Where an archive's folder has its catalogue."""
+        """The path of the catalogue in the folder of an archive."""
         return folder / "catalogue.sqlite"
 
     def connect(self) -> DbConnection:
-        """Waits up to 60 s for another process's writer. Where nothing can be written, reading goes on."""
+        """Waits up to 60 s for the writer of another process. If nothing can be written, reading still works."""
         with self.errors():
-            with suppress(OSError):  # SQLite says it better
+            with suppress(OSError):  # the message of SQLite is better
                 make_private_file(self.file)
             try:
                 return self._connect("mode=rwc", writing=True)
@@ -125,7 +125,7 @@ class Sqlite:
             return self._connect_unwritable()
 
     def _connect_unwritable(self) -> DbConnection:
-        """A file whose folder is read-only or full; without a log of changes it is read as it stands."""
+        """A file whose folder is read-only or full; without a log of changes it is read as it is."""
         try:
             return self._connect("mode=ro")
         except sqlite3.OperationalError:
@@ -166,14 +166,14 @@ class Sqlite:
         return None
 
     def require_same(self) -> None:
-        """A repair puts another file in its place: what is written to the old one would be lost with it."""
+        """A repair replaces the file: what is written to the old one would be lost with it."""
         if self._place() != self._opened:
             raise NotReady(
                 f"{self.file} was replaced while this process had it open; nothing was written, start the process again"
             )
 
     def sql(self, statement: str) -> str:
-        """SQLite takes our marks as they are."""
+        """SQLite understands `?` marks."""
         return statement
 
     @contextmanager
@@ -202,7 +202,7 @@ class Sqlite:
         return self.many(cursor, _insert(table, columns, "?"), rows)
 
     def numbers(self, cursor: Any, table: str, count: int) -> Sequence[int]:
-        """What SQLite itself would give out next: there is no other writer."""
+        """The ids that SQLite would give out next: there is no other writer."""
         first = int(cursor.execute(f"SELECT coalesce(max(id), 0) + 1 FROM {table}").fetchone()[0])
         return range(first, first + count)
 
@@ -211,7 +211,7 @@ class Sqlite:
         return NO_BOUND
 
     def lost(self, connection: DbConnection) -> bool:
-        """A file does not go away."""
+        """A file is never disconnected."""
         return False
 
     def size(self, one: Any) -> int:
@@ -226,7 +226,7 @@ _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 _NO_ROOM = _FULL | _NOT_WRITABLE | {sqlite3.SQLITE_IOERR}
 _LEAST_ROOM = 64 << 10
 _DAMAGED_NAME = (b"malformed", b"no such")
-"""How SQLite's own words begin that name what is damaged, and so may be no text."""
+"""How messages of SQLite begin that name what is damaged, and so may be no valid text."""
 _LOST_TABLE = ("no such table", "no such column", "malformed", "Could not decode to UTF-8")
 
 
@@ -240,7 +240,7 @@ def _is_full(folder: Path) -> bool:
 
 
 def _explain_sqlite(file: Path, error: sqlite3.DatabaseError) -> Exception:
-    """By the code of the error. Damage is only what SQLite calls so: advice to repair would harm a full disk."""
+    """By the code of the error. Only what SQLite calls damage counts: advice to repair would harm a full disk."""
     text, code = str(error), getattr(error, "sqlite_errorcode", 0) & 0xFF
     if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
         return error
@@ -259,34 +259,34 @@ def _explain_sqlite(file: Path, error: sqlite3.DatabaseError) -> Exception:
 
 NO_BOUND = 2**62
 _MMAP_BYTES = 128 << 20
-"""Bytes of a file that are read where they lie; they count as memory of each process that reads them."""
+"""Bytes of a file that are mapped into memory; they count as memory of each process that reads them."""
 _COPY_FROM_ROWS = 8
 """Rows from which on COPY is worth its two round trips."""
 _CONNECTION_TIMEOUTS = {
     "connect_timeout": 10, "tcp_user_timeout": 30_000, "keepalives_idle": 10, "keepalives_interval": 5,
     "keepalives_count": 4,
 }  # fmt: skip
-"""A link that was cut without a word is noticed within half a minute, unless `database.url` says otherwise."""
+"""A silently cut connection is noticed within half a minute, unless `database.url` says otherwise."""
 _IDLE_TIMEOUT, _IDLE_SECONDS = "idle_in_transaction_session_timeout", 30
-"""A transaction that does nothing for so long is ended by the server: its process was paused or is cut off.
+"""The server ends a transaction that does nothing for so long: its process was paused or disconnected.
 
-Unless the options in `database.url` name another time.
+The options in `database.url` may set another time.
 """
 _TRANSACTION_TIMEOUT, _COMMIT_SECONDS, _KNOWS_TRANSACTION_TIMEOUT = "transaction_timeout", 300, 170000
-"""A commit beside others is ended after so long: the clock above stands still between two messages of one statement."""
+"""A parallel commit is ended after this time: the clock above stops between two messages of one statement."""
 
 
 _TURN, _OPEN_VERSIONS = 0x6C65746F, 0x70697300
 _BEGIN_BESIDE = f"BEGIN; SELECT pg_advisory_xact_lock_shared({_TURN}, 0)"
 """Classes of our advisory locks."""
 _MARKS = 2**31
-"""Ids of versions are marked by their rest: what is open never lies half as far back."""
+"""Ids of versions are marked by their remainder: open transactions are never half as far back."""
 _LAST_VERSION = "CASE WHEN is_called THEN last_value ELSE last_value - 1 END"
 _MARK_OPEN_VERSIONS = (
     f"SELECT pg_advisory_xact_lock_shared({_OPEN_VERSIONS}, (({_LAST_VERSION}) % {_MARKS})::integer) "
     "FROM version_id_seq"
 )
-# A mark that was set after the last id was read lies ahead of it, and holds nothing back.
+# A mark that was set after the last id was read is ahead of it, and holds nothing back.
 _OLDEST_OPEN_VERSION = (
     f"SELECT max(back) FROM (SELECT ((?::bigint - objid::bigint) % {_MARKS} + {_MARKS}) % {_MARKS} AS back "
     f"FROM pg_locks WHERE locktype = 'advisory' AND classid = {_OPEN_VERSIONS} AND objsubid = 2 "
@@ -298,16 +298,16 @@ class Postgres:
     """PostgreSQL through psycopg 3.
 
     A transaction has the turn, alone or together with others that lock the hosts they write to
-    (docs/decisions/0023-lanes.md). The server ends transactions of processes that were stopped, so nobody waits for
-    long, and whoever comes back cannot commit.
+    (docs/decisions/0023-lanes.md). The server ends transactions of processes that were stopped, so others do not wait
+    for long, and a process that resumes cannot commit.
     """
 
     name = "postgresql"
     schema = 2
-    # Two statements in one message: a commit waits for its answers, not for its work.
+    # Two statements in one message: a commit waits for round trips, not for its work.
     begin = f"BEGIN; SELECT pg_advisory_xact_lock({_TURN}, 0)"
     begin_beside = _BEGIN_BESIDE
-    # Nobody waits for it, however long it is between two questions.
+    # No other process waits for it, however long it is between two queries.
     snapshot = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL {_IDLE_TIMEOUT} = 0"
     beside = True
     locked = "FOR UPDATE"
@@ -317,7 +317,7 @@ class Postgres:
         "blob": "BYTEA",
         "clustered": "",
         "float": "DOUBLE PRECISION",
-        # Not the text itself: addresses may be longer than what an index takes.
+        # Not the text: URLs may be longer than an index allows.
         "url_index": "CREATE UNIQUE INDEX resource_url ON resource (url_key, (md5(url)::uuid))",
     }
 
@@ -349,18 +349,18 @@ class Postgres:
         )
 
     def long_answer(self, connection: Any, *, held: bool) -> AbstractContextManager[Any]:
-        """A cursor of the server: others have the driver take the whole answer into memory before the first row.
+        """A cursor of the server: with others the driver reads the whole answer into memory before the first row.
 
-        Held, the server keeps the answer in a file of its own: a slow reader then keeps neither old rows nor locks.
+        With `held` the server keeps the answer in a file: a slow reader then holds neither old rows nor locks.
         """
         named: AbstractContextManager[Any] = connection.cursor(f"long_{next(self._cursors)}", withhold=held)
         return named
 
     def many(self, cursor: Any, statement: str, rows: Iterable[Sequence[Any]]) -> int:
-        """In one pipeline, and a statement after it.
+        """Executes in one pipeline, and a statement after it.
 
-        Psycopg ends a pipeline with a message that the server does not answer, and thereby stops the server's
-        clock of idle transactions: a process that is paused now would keep its locks for as long as it is.
+        Psycopg ends a pipeline with a message that the server does not answer, which stops the server's clock of idle
+        transactions: a process that is paused now would keep its locks until it resumes.
         """
         cursor.executemany(statement, rows)
         count = max(0, int(cursor.rowcount))
@@ -368,7 +368,7 @@ class Postgres:
         return count
 
     def bulk(self, cursor: Any, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
-        """COPY; a few rows by a statement that is prepared already."""
+        """COPY; a few rows by a prepared statement."""
         count, pending = 0, iter(rows)
         few = list(islice(pending, _COPY_FROM_ROWS))
         if len(few) < _COPY_FROM_ROWS:
@@ -380,9 +380,9 @@ class Postgres:
         return count
 
     def numbers(self, cursor: Any, table: str, count: int) -> Sequence[int]:
-        """The table's own sequence, so that no number is ever given out twice."""
+        """The sequence of the table, so that no number is ever given out twice."""
         if table == "version":
-            # Stands before the first number is taken: whoever sees the number given out sees the mark or its end.
+            # Set before the first number is taken: a process that sees the number sees the mark or its end.
             cursor.execute(_MARK_OPEN_VERSIONS)
         cursor.execute(f"SELECT nextval(pg_get_serial_sequence('{table}', 'id')) FROM generate_series(1, %s)", (count,))
         return [int(row[0]) for row in cursor.fetchall()]
@@ -390,8 +390,8 @@ class Postgres:
     def settled(self, one: Any) -> int:
         """The last id given out, or the one before the first of the oldest open transaction that was given any.
 
-        Marks are read after the last id: a transaction whose mark is gone by then has ended, so the next question
-        sees what it wrote.
+        Marks are read after the last id: a transaction whose mark is gone by then has ended, so the next query sees
+        what it wrote.
         """
         last = int(one(f"SELECT {_LAST_VERSION} FROM version_id_seq")[0])
         back = one(_OLDEST_OPEN_VERSION, (last,))[0]
@@ -401,11 +401,11 @@ class Postgres:
         """A server keeps its databases under their names."""
 
     def lost(self, connection: DbConnection) -> bool:
-        """Psycopg notices a cut at the first use after it."""
+        """Psycopg notices a cut connection at the next use."""
         return bool(getattr(connection, "closed", False))
 
     def sql(self, statement: str) -> str:
-        """`?` becomes `%s`; our statements hold no other use of either."""
+        """`?` becomes `%s`; statements contain no other use of either."""
         return _percent_marks(statement)
 
     @contextmanager
@@ -417,7 +417,7 @@ class Postgres:
             raise NotReady(f"the database does not answer ({str(error).strip()}); check database.url") from error
 
     def size(self, one: Any) -> int:
-        """What the server says of this database."""
+        """The size that the server reports for this database."""
         row: Sequence[Any] = one("SELECT pg_database_size(current_database())")
         return int(row[0])
 
@@ -432,10 +432,10 @@ def _percent_marks(statement: str) -> str:
 
 
 def dialect_for(url: str, folder: Path) -> Dialect:
-    """The engine that the settings name; SQLite inside the archive where they name none."""
+    """The engine that the settings name; SQLite inside the archive if they name none."""
     if url.startswith(("postgresql://", "postgres://")):
         return Postgres(url)
     if url:
-        # Without the address, which may hold a password. SQLite instead would split the archive in two.
+        # Without the URL, which may contain a password. SQLite instead would split the archive in two.
         raise SettingError("database.url does not fit: write it as postgresql://user@host/database")
     return Sqlite(Sqlite.file_in(folder))

@@ -1,4 +1,4 @@
-"""Settings that owners changed while the archive was running; they hold from the next time that it is opened."""
+"""Settings that owners changed while the archive was running; they apply the next time it is opened."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS edited_setting (
 
 
 class EditedSetting(NamedTuple):
-    """A setting with the text that it was given, by whom, and when."""
+    """A setting with its text, who set it, and when."""
 
     name: str
     value: str
@@ -22,7 +22,7 @@ class EditedSetting(NamedTuple):
 
 
 class EditedSettings(TopicTables):
-    """Reads answer empty until the first change; every change is one transaction."""
+    """Reads return nothing until the first change; every change is one transaction."""
 
     topic, table, ddl = "edited settings", "edited_setting", EDITED_TABLES
 
@@ -32,14 +32,14 @@ class EditedSettings(TopicTables):
         return {str(row[0]): EditedSetting(*row) for row in rows}
 
     def set(self, edited: EditedSetting) -> None:
-        """Keeps a value in place of the one before."""
+        """Stores a value, replacing the previous one."""
         self.ensure()
         with self._database.transaction() as cursor:
             cursor.run("DELETE FROM edited_setting WHERE name = ?", (edited.name,))
             cursor.run("INSERT INTO edited_setting (name, value, who, time) VALUES (?, ?, ?, ?)", edited)
 
     def reset(self, name: str) -> bool:
-        """Forgets a value; False when there was none."""
+        """Removes a value; False if there was none."""
         if name not in self.all():
             return False
         with self._database.transaction() as cursor:

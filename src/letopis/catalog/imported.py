@@ -1,5 +1,5 @@
-"""What imports brought beside checks: records as they stood in their files, payloads by the digests that others
-gave them, and revisits that still wait for the capture they refer to.
+"""What imports store beside checks: records as they were in their files, payloads by the digests that others gave them,
+and revisits that still wait for the capture they refer to.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ CREATE TABLE IF NOT EXISTS waiting_revisit (
 _ASKED_AT_ONCE = 250
 _FRAME_RECORDS = 64
 _FRAME_BYTES = 256 * 1024
-"""Records are compressed together, since they are alike: so many, or so many bytes, at once."""
+"""Records are compressed together, since they are similar: so many, or so many bytes, at once."""
 _FRAME_LEVEL = 3
 _IN_FRAME = b"\x07"
-"""What the place of a record in a frame begins with, before the name of that; no other data does."""
+"""The prefix of the place of a record in a frame, before the name of the frame; no other data begins with it."""
 _NAME_BYTES = 12
 _FRAME_OF = f"substr(data, 2, {_NAME_BYTES})"
 
 
 class SourceRecordRow(NamedTuple):
-    """A record as it stood in its file: of which check, all but its body, and the content that is its body as it came.
+    """A record as it was in its file: its check, everything but its body, and the content with its original body.
 
-    `record` is a key of its id, 0 when it has none. Without a content the
-    body is that of the check. `data` may be a place in a frame.
+    `record` is a key of its id, 0 if it has none. Without a content the body is that of the check. `data` may be a
+    place in a frame.
     """
 
     resource: int
@@ -56,7 +56,7 @@ class SourceRecordRow(NamedTuple):
 
 
 class PayloadRow(NamedTuple):
-    """The digest that somebody gave a payload, and both of our own for the same."""
+    """The digest that another archive gave a payload, and both digests of Letopis for the same."""
 
     digest: bytes
     identity: int
@@ -64,7 +64,7 @@ class PayloadRow(NamedTuple):
 
 
 class WaitingRevisit(NamedTuple):
-    """A revisit of which no body is known yet; `data` is the whole of it."""
+    """A revisit whose body is not known yet; `data` is the whole revisit."""
 
     url_key: int
     time: int
@@ -78,7 +78,7 @@ class ImportedRecords(TopicTables):
     topic, table, ddl = "imports", "source_record", IMPORT_TABLES
 
     def add(self, cursor: Cursor, rows: Sequence[SourceRecordRow]) -> None:
-        """Keeps records; what is known already stays."""
+        """Stores records; known ones stay."""
         cursor.run_many(
             "INSERT INTO source_record (resource, time, record, data, content) VALUES (?, ?, ?, ?, ?) "
             "ON CONFLICT DO NOTHING",
@@ -95,11 +95,11 @@ class ImportedRecords(TopicTables):
         return {row[1]: SourceRecordRow(row[0], row[1], row[2], bytes(row[3]), row[4]) for row in rows}
 
     def unframed(self, rows: Collection[SourceRecordRow]) -> list[SourceRecordRow]:
-        """Records with their data at hand; Damaged when it cannot be read."""
+        """Records with their data loaded; Damaged if it cannot be read."""
         return _unframed(self._database, rows)
 
     def bodies(self) -> Iterator[SourceRecordRow]:
-        """Those with a body of their own, URL by URL, oldest first; without their data."""
+        """Those with a separate body, URL by URL, oldest first; without their data."""
         if self._made():
             rows = self._database.stream(
                 "SELECT resource, time, content FROM source_record WHERE content IS NOT NULL ORDER BY resource, time"
@@ -107,16 +107,16 @@ class ImportedRecords(TopicTables):
             yield from (SourceRecordRow(row[0], row[1], 0, b"", row[2]) for row in rows)
 
     def has_body(self, resource: int, time: int) -> bool:
-        """Whether the record of a check has a body of its own."""
+        """Whether the record of a check has a separate body."""
         question = "SELECT 1 FROM source_record WHERE resource = ? AND time = ? AND content IS NOT NULL"
         return self._one(question, (resource, time)) is not None
 
     def add_payloads(self, cursor: Cursor, rows: Collection[PayloadRow]) -> None:
-        """Notes which of our contents others mean by a digest; the first one counts."""
+        """Stores which content other archives mean by a digest; the first one counts."""
         cursor.run_many("INSERT INTO payload (digest, identity, sha1) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", rows)
 
     def payloads(self, digests: Collection[bytes]) -> dict[bytes, PayloadRow]:
-        """The contents that digests of others mean, as far as they are known."""
+        """The contents that digests of other archives mean, as far as they are known."""
         wanted, found = sorted(digests), dict[bytes, PayloadRow]()
         for start in range(0, len(wanted) if self._made() else 0, _ASKED_AT_ONCE):
             part = wanted[start : start + _ASKED_AT_ONCE]
@@ -126,13 +126,13 @@ class ImportedRecords(TopicTables):
         return found
 
     def wait(self, cursor: Cursor, rows: Sequence[WaitingRevisit]) -> int:
-        """Keeps revisits until their bodies come; answers how many did not wait already."""
+        """Stores revisits until their bodies arrive; returns how many are new."""
         return cursor.run_many(
             "INSERT INTO waiting_revisit (url_key, time, digest, data) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", rows
         )
 
     def waiting(self, after: WaitingRevisit | None, limit: int) -> list[WaitingRevisit]:
-        """Revisits that wait, in the order of their keys, those behind a known one."""
+        """Revisits that wait, in the order of their keys, those after a known one."""
         place = (after.url_key, after.time, after.digest) if after else (-(2**63), -(2**62), b"")
         rows = self._all(
             "SELECT url_key, time, digest, data FROM waiting_revisit WHERE (url_key, time, digest) > (?, ?, ?) "
@@ -142,13 +142,13 @@ class ImportedRecords(TopicTables):
         return [WaitingRevisit(row[0], row[1], bytes(row[2]), bytes(row[3])) for row in rows]
 
     def stop_waiting(self, cursor: Cursor, rows: Sequence[WaitingRevisit]) -> None:
-        """Forgets revisits that were recorded."""
+        """Removes revisits that were recorded."""
         cursor.run_many(
             "DELETE FROM waiting_revisit WHERE url_key = ? AND time = ? AND digest = ?", [row[:3] for row in rows]
         )
 
     def drop_orphans(self, cursor: Cursor) -> None:
-        """Forgets records whose checks are gone."""
+        """Removes records whose checks are gone."""
         if self._made():
             cursor.run(
                 "DELETE FROM source_record WHERE NOT EXISTS (SELECT 1 FROM version v "
@@ -160,7 +160,7 @@ class ImportedRecords(TopicTables):
             _drop_unused(cursor)
 
     def drop_dangling(self, cursor: Cursor) -> None:
-        """Forgets records whose URLs, bodies or frames are gone: rows that come later may get their numbers."""
+        """Removes records whose URLs, bodies or frames are gone: later rows may get their numbers."""
         if self._made():
             cursor.run(
                 "DELETE FROM source_record WHERE resource NOT IN (SELECT id FROM resource) "
@@ -174,7 +174,7 @@ class ImportedRecords(TopicTables):
             )
 
     def lose(self, cursor: Cursor, content: int) -> None:
-        """Forgets the records whose bodies are gone; their checks stay."""
+        """Removes the records whose bodies are gone; their checks stay."""
         if self._made():
             cursor.run("DELETE FROM source_record WHERE content = ?", (content,))
 
@@ -224,7 +224,7 @@ def _unframed(reader: RowReader, rows: Iterable[SourceRecordRow]) -> list[Source
 
 
 def _data_in_frame(reader: RowReader, place: bytes, texts: dict[bytes, bytes]) -> bytes:
-    """What lies at a place; `texts` remembers frames that are open."""
+    """The data at a place; `texts` caches open frames."""
     name, at = place[1 : 1 + _NAME_BYTES], decode_varint(place, 1 + _NAME_BYTES)[0]
     if name not in texts:
         found = reader.one("SELECT data FROM source_frame WHERE name = ?", (name,))
@@ -236,7 +236,7 @@ def _data_in_frame(reader: RowReader, place: bytes, texts: dict[bytes, bytes]) -
 
 
 def _drop_unused(cursor: Cursor) -> None:
-    """Frames that nobody points into go; those whose records are gone in part are made anew of the others."""
+    """Removes frames that are not referred to; those with removed records are rewritten with the others."""
     used = f"SELECT {_FRAME_OF} AS name, count(*) AS used FROM source_record WHERE substr(data, 1, 1) = ? GROUP BY 1"
     thin = cursor.all(
         f"SELECT f.name, u.used FROM source_frame f LEFT JOIN ({used}) u ON u.name = f.name "

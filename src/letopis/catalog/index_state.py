@@ -1,7 +1,7 @@
 """What the indexes keep in the catalogue.
 
-Pages known by their titles only, URL rules, base forms of words, hashes of
-near duplicates, and how often answers of search were chosen.
+Pages known by their titles only, URL rules, base forms of words, hashes of near duplicates, and how often search
+results were opened.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CREATE TABLE IF NOT EXISTS urlrules (host TEXT PRIMARY KEY, xml TEXT NOT NULL) {
 
 
 def prepare_indexing(database: Database) -> None:
-    """Makes the tables; to be called before a transaction that writes to them."""
+    """Creates the tables; call it before a transaction that writes to them."""
     ensure_tables(database, _TITLES_TABLE, INDEXING_TABLES)
 
 
@@ -37,7 +37,7 @@ def title_only(database: Database) -> frozenset[int]:
 
 
 def release_titles(database: Database, hosts: Iterable[str]) -> list[int]:
-    """Lets the whole text of the pages of these hosts be found again; answers which pages that concerns."""
+    """Makes the whole text of the pages of these hosts searchable again; returns these pages."""
     if not has_table(database, _TITLES_TABLE):
         return []
     found: list[int] = []
@@ -54,7 +54,7 @@ def release_titles(database: Database, hosts: Iterable[str]) -> list[int]:
 
 
 def set_url_rules(database: Database, rules: dict[str, str]) -> None:
-    """Puts the rules (as XML) of each host named in place of those before; an empty text removes them."""
+    """Replaces the rules (as XML) of each given host; an empty text removes them."""
     if not any(rules.values()) and not has_table(database, _RULES_TABLE):
         return
     prepare_indexing(database)
@@ -81,7 +81,7 @@ CREATE TABLE IF NOT EXISTS wordform (
 
 
 class WordRow(NamedTuple):
-    """A word with its base form. A locked word is its own base, whatever rules and dictionaries say."""
+    """A word with its base form. A locked word is its own base form, whatever rules and dictionaries say."""
 
     form: str
     base: str
@@ -104,7 +104,7 @@ def settle_bases(database: Database, pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def lock_word(database: Database, form: str) -> None:
-    """From now on the word is its own base."""
+    """Makes the word its own base form."""
     ensure_tables(database, _WORDFORM_TABLE, WORDFORM_TABLES)
     with database.transaction() as cursor:
         cursor.run(
@@ -115,7 +115,7 @@ def lock_word(database: Database, form: str) -> None:
 
 
 def release_word(database: Database, form: str) -> None:
-    """Forgets what was settled about a word."""
+    """Removes the base form of a word."""
     if has_table(database, _WORDFORM_TABLE):
         with database.transaction() as cursor:
             cursor.run("DELETE FROM wordform WHERE form = ?", (form,))
@@ -147,7 +147,7 @@ class NearDuplicateHashes(TopicTables):
         return self._count("SELECT last FROM likeness_mark WHERE id = 1")
 
     def learn(self, rows: Iterable[tuple[int, int]], last: int) -> None:
-        """Adds (hash, page) for versions up to `last`; those that are known stay as they are."""
+        """Adds (hash, page) for versions up to `last`; known ones stay."""
         self.ensure()
         with self._database.transaction() as cursor:
             cursor.run(_MAKE_STAGING)
@@ -165,7 +165,7 @@ class NearDuplicateHashes(TopicTables):
         return sorted(int(row[0]) for row in rows)
 
     def ensure(self) -> None:
-        """The table lies in as many partitions as the others do."""
+        """The table gets as many partitions as the others."""
         made = self._made()
         super().ensure()
         if not made and self._database.dialect.name == "postgresql":
@@ -189,15 +189,15 @@ class SearchChoices(TopicTables):
     topic, table, ddl = "choices", "search_choice", CHOICE_TABLES
 
     def shown(self, pages: Sequence[int]) -> None:
-        """These pages stood in an answer."""
+        """Counts that these pages were in a result."""
         self._add([(page, 1, 0) for page in sorted(set(pages))])
 
     def chosen(self, page: int) -> None:
-        """Somebody went from an answer to this page."""
+        """Counts that this page was opened from a result."""
         self._add([(page, 0, 1)])
 
     def often(self) -> dict[int, tuple[int, int]]:
-        """How often pages were shown and chosen, those that ever were chosen."""
+        """How often pages were shown and opened, for those that were ever opened."""
         rows = self._all("SELECT resource, shown, chosen FROM search_choice WHERE chosen > 0")
         return {int(page): (int(shown), int(chosen)) for page, shown, chosen in rows}
 

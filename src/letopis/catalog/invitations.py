@@ -1,7 +1,7 @@
-"""Invitations: links by which somebody makes an account of their own, once, within some days, with a given role.
+"""Invitations: links with which one person can create one account, within some days, with a given role.
 
-The link has a long random text of which the catalogue keeps a hash. An invitation goes with the owner who made it:
-whoever is removed, or is an owner no more, leaves no way in behind.
+The link has a long random text of which the catalogue keeps a hash. An invitation ends with the owner who created it: a
+person who is removed, or is no longer an owner, leaves no way to sign in.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Invitation(NamedTuple):
 
 
 class Invitations(TopicTables):
-    """Makes, lists, revokes and takes invitations; writes are durable when they return."""
+    """Creates, lists, revokes and redeems invitations; writes are durable when they return."""
 
     topic, table, ddl = "invitations", _TABLE, INVITATION_TABLES
 
     def add(self, role: str, group: str, inviter: str, now: int, lifetime: int) -> tuple[Invitation, str]:
-        """A new invitation with its text, told this once."""
+        """A new invitation with its text, shown only once."""
         mask_of_role(role)
         if group:
             check_name(group)
@@ -63,12 +63,12 @@ class Invitations(TopicTables):
         return Invitation(*row), token
 
     def waiting(self, now: int) -> list[Invitation]:
-        """Those that can still be taken, the oldest first."""
+        """Those that can still be redeemed, oldest first."""
         rows = self._all(f"SELECT {_COLUMNS} FROM {_TABLE} WHERE until > ? ORDER BY id", (now,))
         return [Invitation(*row) for row in rows]
 
     def find(self, token: str, now: int) -> Invitation:
-        """The invitation of a text, not used up by looking at it; NotFound when there is none."""
+        """The invitation of a text, not used up by reading it; NotFound if there is none."""
         values = (hash_token(token), now)
         row = self._one(f"SELECT {_COLUMNS} FROM {_TABLE} WHERE hash = ? AND until > ?", values)
         if row is None:
@@ -76,7 +76,7 @@ class Invitations(TopicTables):
         return Invitation(*row)
 
     def take(self, token: str, name: str, password: str, now: int) -> User:
-        """Makes the account that an invitation is for, and uses it up, both or neither."""
+        """Creates the account of an invitation and uses it up, both or neither."""
         self.find(token, now)
         check_name(name)
         hashed = hash_password(password)
@@ -91,7 +91,7 @@ class Invitations(TopicTables):
         return Accounts(self._database).user(name)
 
     def revoke(self, number: int) -> None:
-        """The link leads nowhere any more."""
+        """Revokes the invitation."""
         rows = []
         if self._made():
             with self._database.transaction() as cursor:

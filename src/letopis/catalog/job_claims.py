@@ -1,7 +1,7 @@
 """Which worker works for which package: claims with a token, a time limit, and what they may still write.
 
-Every change of a worker begins with its row of `job_turn` under its token, which rises with every claim: two workers of
-one package can never both succeed, on one machine or several.
+Every change of a worker begins with its row of `job_turn` under its token, which increases with every claim: two
+workers of one package can never both succeed, on one machine or several.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CANCELLED_WHILE_RUNNING = "cancelled while it ran; what it had recorded is kept"
 
 
 class JobClaim(NamedTuple):
-    """A job that is ours to do until the turn is over."""
+    """A job that this worker may run until the turn is over."""
 
     package: str
     token: int
@@ -29,7 +29,7 @@ class JobClaim(NamedTuple):
 
 
 class WorkerReport(NamedTuple):
-    """How far a running job is; an absent log is left as it was."""
+    """The progress of a running job; without a log the stored one stays."""
 
     step: str
     progress: float
@@ -37,9 +37,9 @@ class WorkerReport(NamedTuple):
 
 
 class JobOutcome(NamedTuple):
-    """How a job ended: its state, a sentence, what its steps answered, its log, and the class of its error.
+    """How a job ended: its state, a sentence, the results of its steps, its log, and the class of its error.
 
-    `step` is where it was then, with the last figures; empty leaves what was reported before.
+    `step` is the last step with its figures; empty keeps what was reported before.
     """
 
     state: str
@@ -51,7 +51,7 @@ class JobOutcome(NamedTuple):
 
 
 class JobClaims:
-    """Claims, signs of life and ends; each a transaction of its own."""
+    """Claims, heartbeats and ends; each a separate transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -62,7 +62,7 @@ class JobClaims:
     # Workers
 
     def take(self, package: str, holder: str, now: int, until: int) -> JobClaim | None:
-        """The first waiting job of a package; None when there is none, or somebody else works for the package."""
+        """The first waiting job of a package; None if there is none, or another worker works for the package."""
         if not has_table(self._database, "job"):
             return None
         with self._database.transaction() as cursor:
@@ -89,7 +89,7 @@ class JobClaims:
         return int(row[0]) if row else None
 
     def _first(self, cursor: Cursor, package: str, now: int) -> int | None:
-        """Moves the first waiting job to running; one that is cancelled meanwhile is passed over."""
+        """Moves the first waiting job to running; one that is cancelled meanwhile is skipped."""
         question = f"SELECT id FROM job WHERE package = ? AND state = 'queued' ORDER BY {JOB_ORDER} LIMIT 1"
         while (row := cursor.one(question, (package,))) is not None:
             touched = cursor.run(
@@ -102,7 +102,7 @@ class JobClaims:
         return None
 
     def beat(self, claim: JobClaim, until: int, report: WorkerReport) -> bool:
-        """A sign of life, and how far the job is; False when the turn was taken away."""
+        """A heartbeat with the progress of the job; False if the turn was withdrawn."""
         with self._database.transaction() as cursor:
             if not _hold_claim(cursor, claim, until):
                 return False
@@ -112,12 +112,12 @@ class JobClaims:
         return True
 
     def unwanted(self, claim: JobClaim) -> int:
-        """Whether somebody cancelled (TO_CANCEL) or paused (TO_PAUSE) the job."""
+        """Whether the job was cancelled (TO_CANCEL) or paused (TO_PAUSE)."""
         row = self._database.one("SELECT unwanted FROM job WHERE id = ?", (claim.job,))
         return TO_CANCEL if row is None else int(row[0])
 
     def finish(self, claim: JobClaim, now: int, ended: JobOutcome) -> bool:
-        """Writes how the job ended and gives the turn back, all or nothing; False when the turn was taken away."""
+        """Writes how the job ended and releases the turn, all or nothing; False if the turn was withdrawn."""
         with self._database.transaction() as cursor:
             if not _hold_claim(cursor, claim, 0):
                 return False
@@ -126,10 +126,10 @@ class JobClaims:
         return True
 
     def put_back(self, claim: JobClaim, now: int, log: str) -> bool:
-        """The job waits again, where it was in the order; False when the turn was taken away.
+        """Queues the job again at its place in the order; False if the turn was withdrawn.
 
-        One that somebody wanted to pause is paused, and one that was cancelled is over: a wish
-        that comes while a worker stops is not lost.
+        One that was to be paused is paused, and one that was cancelled ends: a request that comes while a worker stops
+        is not lost.
         """
         with self._database.transaction() as cursor:
             if not _hold_claim(cursor, claim, 0):
@@ -144,10 +144,10 @@ class JobClaims:
                 cursor.run("UPDATE job SET state = 'queued', step = '', progress = 0 WHERE id = ?", (claim.job,))
         return True
 
-    # Those who watch over workers
+    # Supervision of workers
 
     def abandon(self, holder: str, now: int, message: str, log: str) -> int | None:
-        """Ends the turn of a worker that is known to be dead; answers the job that failed with it."""
+        """Ends the turn of a worker that is known to be dead; returns the job that failed with it."""
         with self._database.transaction() as cursor:
             row = cursor.one(
                 "UPDATE job_turn SET token = token + 1, until = 0 WHERE holder = ? AND until > 0 RETURNING package",
@@ -161,7 +161,7 @@ class JobClaims:
         return lost
 
     def reap(self, now: int) -> list[int]:
-        """Jobs whose worker has given no sign of life in time are said to have failed; answers them."""
+        """Fails jobs whose worker has sent no heartbeat in time; returns them."""
         question = (
             "SELECT j.package FROM job j LEFT JOIN job_turn t ON t.package = j.package "
             "WHERE j.state = 'running' AND coalesce(t.until, 0) <= ?"
@@ -176,7 +176,7 @@ class JobClaims:
         return [job for job in lost if job is not None]
 
     def _bury(self, cursor: Cursor, package: str, now: int, message: str) -> int | None:
-        """What is marked as running while nobody holds the turn was lost with its worker."""
+        """Fails jobs that are marked as running without a turn: they were lost with their worker."""
         found = cursor.all("SELECT id, unwanted FROM job WHERE package = ? AND state = 'running'", (package,))
         for job, unwanted in found:
             if unwanted == TO_PAUSE:
@@ -197,7 +197,7 @@ class JobClaims:
             self._journals.forget(cursor, [job])
 
     def end_turns(self, latest: int) -> None:
-        """Ends turns, and signs of life of daemons, that would last longer than `latest`."""
+        """Ends turns, and heartbeats of daemons, that would last longer than `latest`."""
         if not has_table(self._database, "job_turn"):
             return
         with self._database.transaction() as cursor:
@@ -205,7 +205,7 @@ class JobClaims:
             cursor.run("DELETE FROM job_keeper WHERE until > ?", (latest,))
 
     def open_packages(self, now: int) -> list[str]:
-        """Packages that have something to do and nobody who does it."""
+        """Packages that have waiting jobs and no worker."""
         if not has_table(self._database, "job"):
             return []
         rows = self._database.all(
@@ -216,7 +216,7 @@ class JobClaims:
         return [str(row[0]) for row in rows]
 
     def keep(self, name: str, until: int) -> None:
-        """A daemon says that it looks after the queue; 0 that it no longer does."""
+        """Records that a daemon serves the queue; 0 that it no longer does."""
         self._jobs.ensure()
         with self._database.transaction() as cursor:
             cursor.run("DELETE FROM job_keeper WHERE name = ? OR until = 0", (name,))
@@ -224,14 +224,14 @@ class JobClaims:
                 cursor.run("INSERT INTO job_keeper (name, until) VALUES (?, ?)", (name, until))
 
     def kept(self, now: int) -> bool:
-        """Whether a daemon looks after the queue."""
+        """Whether a daemon serves the queue."""
         if not has_table(self._database, "job_keeper"):
             return False
         return self._database.one("SELECT 1 FROM job_keeper WHERE until > ?", (now,)) is not None
 
 
 def _set_paused(cursor: Cursor, job: int) -> None:
-    """When it began and how far it was stay to be seen."""
+    """Its start time and progress are kept."""
     cursor.run("UPDATE job SET state = 'paused', unwanted = 0 WHERE id = ?", (job,))
 
 

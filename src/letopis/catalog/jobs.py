@@ -1,9 +1,9 @@
-"""The queue of jobs and what came out of them, and stored queries with the time of their next refresh.
+"""The queue of jobs with their results, and stored queries with the time of their next refresh.
 
-A job moves queued -> running -> done, failed or cancelled. It goes back from running to queued when its worker was told
-to stop, waits as paused until somebody resumes it, and one that did not get done may be resumed as well. A deleted job
-leaves its number behind until the cleaner comes, since numbers must never be given out twice. Times are milliseconds.
-Tables are made with the first job.
+A job moves queued -> running -> done, failed or cancelled. It goes back from running to queued if its worker is
+stopped, stays paused until it is resumed, and one that failed or was cancelled can be resumed too. The number of a
+deleted job is kept until the cleaner runs, since numbers must never be given out twice. Times are milliseconds. Tables
+are created with the first job.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ CREATE TABLE IF NOT EXISTS job_journal (
 QUEUED, RUNNING, PAUSED, DONE, FAILED, CANCELLED = "queued", "running", "paused", "done", "failed", "cancelled"
 ENDED = (DONE, FAILED, CANCELLED)
 WANTED, TO_CANCEL, TO_PAUSE = 0, 1, 2
-"""What `unwanted` says of a running job."""
+"""The values of `unwanted` for a running job."""
 
 JOB_ORDER = "system, priority DESC, automatic, submitted, id"
-"""User before system, higher priority first, asked for before automatic, older first."""
+"""User before system, higher priority first, requested before automatic, older first."""
 
 _JOB = (
     "id, stored, package, name, owner, origin, system, priority, automatic, permission, state, submitted, started, "
@@ -62,8 +62,8 @@ _INSERT_JOB = (
 class NewJob(NamedTuple):
     """A job to be queued.
 
-    `stored` is the stored query that it runs again; `origin` is `cli` or
-    `http`, and `rights` is what whoever asked may do.
+    `stored` is the stored query that it runs again; `origin` is `cli` or `http`, and `rights` are those of the
+    requester.
     """
 
     stored: int | None
@@ -83,8 +83,8 @@ class NewJob(NamedTuple):
 class JobRow(NamedTuple):
     """A job without its text.
 
-    `progress` is 0 to 1; `unwanted` is set once somebody cancelled or paused it
-    while it ran; `error` is the class of what it failed with, where that is known.
+    `progress` is 0 to 1; `unwanted` is set if it was cancelled or paused while it ran; `error` is the class of its
+    failure, if known.
     """
 
     id: int
@@ -121,20 +121,20 @@ class JobRowFilter(NamedTuple):
 
 
 class Jobs(TopicTables):
-    """Reads answer empty until the first job is queued; writes happen inside the caller's transaction."""
+    """Reads return nothing until the first job is queued; writes happen inside the caller's transaction."""
 
     topic, table, ddl = "jobs", "job", JOB_TABLES
 
     # Writing
 
     def add(self, cursor: Cursor, job: NewJob) -> int:
-        """Puts a job into the queue; answers its id."""
+        """Puts a job into the queue; returns its id."""
         made = cursor.one(_INSERT_JOB, (*job[:-1], zlib.compress(job.xml)))
         assert made is not None
         return int(made[0])
 
     def cancel(self, cursor: Cursor, number: int, now: int) -> None:
-        """A waiting job ends here; a running one is told, and ends soon."""
+        """Cancels a job: a waiting one ends here, a running one soon."""
         touched = cursor.run(
             "UPDATE job SET state = 'cancelled', finished = ?, message = 'cancelled before it began' "
             "WHERE id = ? AND state = 'queued'",
@@ -149,14 +149,14 @@ class Jobs(TopicTables):
             )
 
     def pause(self, cursor: Cursor, number: int) -> None:
-        """A waiting job is paused here; a running one is told, and pauses soon. A cancelled one stays so."""
+        """Pauses a job: a waiting one here, a running one soon. A cancelled one stays cancelled."""
         if not cursor.run("UPDATE job SET state = 'paused' WHERE id = ? AND state = 'queued'", (number,)):
             cursor.run("UPDATE job SET unwanted = 2 WHERE id = ? AND state = 'running' AND unwanted = 0", (number,))
 
     def resume(self, cursor: Cursor, number: int) -> None:
-        """A job that is paused, or ended without a result, waits again, where it was in the order.
+        """Queues a job that is paused, or ended without a result, again at its place in the order.
 
-        One that was told to pause and still runs goes on.
+        One that was to be paused and still runs continues.
         """
         touched = cursor.run(
             "UPDATE job SET state = 'queued', started = CASE WHEN state = 'paused' THEN started END, "
@@ -168,7 +168,7 @@ class Jobs(TopicTables):
             cursor.run("UPDATE job SET unwanted = 0 WHERE id = ? AND state = 'running' AND unwanted = 2", (number,))
 
     def delete(self, cursor: Cursor, number: int, now: int) -> bool:
-        """Only the number of a job stays, with no text and no result; False for one that waits or runs."""
+        """Deletes a job except its number; False for one that waits or runs."""
         touched = cursor.run(
             "UPDATE job SET state = 'deleted', finished = ?, stored = NULL, name = '', message = '', xml = ? "
             "WHERE id = ? AND state IN ('paused', 'done', 'failed', 'cancelled')",
@@ -179,11 +179,11 @@ class Jobs(TopicTables):
         return bool(touched)
 
     def ask(self, cursor: Cursor, number: int) -> None:
-        """A waiting automatic refresh is now asked for by somebody."""
+        """Turns a waiting automatic refresh into a requested one."""
         cursor.run("UPDATE job SET automatic = 0 WHERE id = ? AND state = 'queued'", (number,))
 
     def forget(self, cursor: Cursor, before: int, kept: Sequence[int]) -> list[int]:
-        """Removes jobs that ended before a time, with what came out; answers their ids.
+        """Removes jobs that ended before a time, with their results; returns their ids.
 
         `kept` ones stay, and so does the newest of all, since ids must never be given out twice.
         """
@@ -213,7 +213,7 @@ class Jobs(TopicTables):
         return zlib.decompress(bytes(rows[0][0])) if rows else b""
 
     def output(self, number: int) -> tuple[bytes, bytes]:
-        """What the steps of a job answered, and its log."""
+        """The results of the steps of a job, and its log."""
         rows = self._all("SELECT steps, log FROM job_output WHERE job = ?", (number,))
         steps, log = rows[0] if rows else (None, None)
         return _decompressed(steps), _decompressed(log)
@@ -236,7 +236,7 @@ class Jobs(TopicTables):
         return [JobRow(*row) for row in rows]
 
     def waiting(self, package: str, limit: int) -> list[JobRow]:
-        """What a package does next, first one first."""
+        """The next jobs of a package, in order."""
         rows = self._all(
             f"SELECT {_JOB} FROM job WHERE package = ? AND state = 'queued' ORDER BY {JOB_ORDER} LIMIT ?",
             (package, limit),
@@ -244,11 +244,11 @@ class Jobs(TopicTables):
         return [JobRow(*row) for row in rows]
 
     def queued_of(self, cursor: Cursor, owner: str) -> int:
-        """How many jobs of somebody wait."""
+        """How many jobs of a user wait."""
         return cursor.count("SELECT count(*) FROM job WHERE owner = ? AND state = 'queued'", (owner,))
 
     def under_way(self, cursor: Cursor, stored: int) -> int | None:
-        """The job that asks a stored query right now, or is about to."""
+        """The running or waiting job of a stored query."""
         row = cursor.one(
             "SELECT max(id) FROM job WHERE stored = ? AND state IN ('queued', 'running', 'paused')", (stored,)
         )
@@ -261,12 +261,12 @@ class Jobs(TopicTables):
 
 
 class JobJournals(TopicTables):
-    """What jobs have done so far, in entries in their order, for one that is to go on where it was."""
+    """What jobs have done so far, as ordered entries, so that they can continue where they were."""
 
     topic, table, ddl = "job journals", "job_journal", JOURNAL_TABLES
 
     def append(self, cursor: Cursor, job: int, entry: bytes) -> None:
-        """One entry more, in the transaction of what it tells of."""
+        """Adds an entry, in the transaction that it describes."""
         cursor.run(
             "INSERT INTO job_journal (job, number, entry) "
             "SELECT ?, coalesce(max(number), 0) + 1, ? FROM job_journal WHERE job = ?",
@@ -274,12 +274,12 @@ class JobJournals(TopicTables):
         )
 
     def entries(self, job: int) -> list[bytes]:
-        """The entries of a job, the oldest first."""
+        """The entries of a job, oldest first."""
         rows = self._all("SELECT entry FROM job_journal WHERE job = ? ORDER BY number", (job,))
         return [zlib.decompress(bytes(row[0])) for row in rows]
 
     def forget(self, cursor: Cursor, jobs: Sequence[int]) -> None:
-        """The journals of jobs that will not go on."""
+        """Removes the journals of jobs that will not continue."""
         if self._made():
             cursor.run_many("DELETE FROM job_journal WHERE job = ?", [(job,) for job in jobs])
 
@@ -322,7 +322,7 @@ class NewStoredQuery(NamedTuple):
 
 
 class StoredQueryRow(NamedTuple):
-    """A stored query. `answer` is the job with its last good result, `weight` how much it was used of late."""
+    """A stored query. `answer` is the job with its last good result, `weight` how much it was used recently."""
 
     id: int
     owner: str
@@ -344,7 +344,7 @@ class StoredQueryRow(NamedTuple):
 
 
 class StoredQueries(TopicTables):
-    """Reads answer empty until the first query is stored; writes happen inside the caller's transaction."""
+    """Reads return nothing until the first query is stored; writes happen inside the caller's transaction."""
 
     topic, table, ddl = "job queries", "job_query", QUERY_TABLES
 
@@ -353,7 +353,7 @@ class StoredQueries(TopicTables):
         return [StoredQueryRow(*row) for row in rows]
 
     def keep(self, cursor: Cursor, query: NewStoredQuery) -> int:
-        """Stores a query; one of the same owner and name gets the new text. Answers its id."""
+        """Stores a query; one of the same owner and name gets the new text. Returns its id."""
         made = cursor.one(
             "INSERT INTO job_query (owner, name, package, origin, rights, system, priority, permission, refresh, "
             "created, every, xml, uses, weight, used) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0) "
@@ -367,7 +367,7 @@ class StoredQueries(TopicTables):
         return int(made[0])
 
     def forget(self, cursor: Cursor, number: int) -> None:
-        """The query is stored no longer; its answers stay until the cleaner comes."""
+        """Removes a stored query; its results stay until the cleaner runs."""
         cursor.run("DELETE FROM job_query WHERE id = ?", (number,))
         cursor.run("UPDATE job SET stored = NULL WHERE stored = ?", (number,))
 
@@ -380,7 +380,7 @@ class StoredQueries(TopicTables):
         )
 
     def used(self, cursor: Cursor, row: StoredQueryRow) -> None:
-        """Somebody looked at the answer: new weight, interval and time."""
+        """The result was read: new weight, interval and time."""
         cursor.run(
             "UPDATE job_query SET uses = ?, weight = ?, used = ?, every = ?, due = ? WHERE id = ?",
             (row.uses, row.weight, row.used, row.every, row.due, row.id),
@@ -391,11 +391,11 @@ class StoredQueries(TopicTables):
         cursor.run("UPDATE job_query SET due = NULL WHERE id = ?", (number,))
 
     def claim_due(self, cursor: Cursor, number: int, now: int) -> bool:
-        """Takes a query that is due, so that nobody else queues it too; False when somebody already did."""
+        """Takes a query that is due, so that no other process queues it too; False if one already did."""
         return cursor.run("UPDATE job_query SET due = NULL WHERE id = ? AND due <= ?", (number, now)) == 1
 
     def bring_back(self, now: int) -> int:
-        """Makes queries due that wait for longer than their interval; how many."""
+        """Makes queries due that wait longer than their interval; returns how many."""
         if not self._made():
             return 0
         with self._database.transaction() as cursor:
@@ -407,7 +407,7 @@ class StoredQueries(TopicTables):
         return rows[0] if rows else None
 
     def named(self, name: str, mask: int, viewer: str) -> list[StoredQueryRow]:
-        """Queries of a name that somebody may see, the viewer's own first."""
+        """Queries of a name that the viewer may see, the viewer's own first."""
         return self._queries(
             "WHERE name = ? AND ((permission & ?) = permission OR owner = ?) "
             "ORDER BY CASE WHEN owner = ? THEN 0 ELSE 1 END, id",
@@ -415,7 +415,7 @@ class StoredQueries(TopicTables):
         )
 
     def listed(self, mask: int, viewer: str) -> list[StoredQueryRow]:
-        """All stored queries that somebody may see, by name."""
+        """All stored queries that the viewer may see, by name."""
         return self._queries("WHERE ((permission & ?) = permission OR owner = ?) ORDER BY name, owner", (mask, viewer))
 
     def due(self, now: int, limit: int) -> list[StoredQueryRow]:

@@ -1,9 +1,9 @@
 """Who may write to which pack log and fetch from which host, and when that may be: rows that all machines see.
 
-Everything that decides is a row, read and written while the catalogue's turn or the row itself is held
-(`Database.transaction`), so no machine's clock and no paused process can undo a decision: each new owner raises the
-fence, and whoever comes back finds that out in its next transaction. Rows of hosts are locked in the order of their ids
-by all. Times are milliseconds.
+Every decision is a row, read and written while the turn of the catalogue or the row is held (`Database.transaction`),
+so neither the clock of a machine nor a paused process can undo a decision: each new owner increases the fence, and a
+process that resumes finds that in its next transaction. All lock rows of hosts in the order of their ids. Times are
+milliseconds.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TAKE_LEASE = (
     "fence = exclusive.fence + 1, until = excluded.until WHERE exclusive.until <= ? RETURNING fence"
 )
 _KNOWN_UP_TO = "known_packs"
-"""The row of `meta` that says up to which number the catalogue knew the packs when it turned out to be older."""
+"""The row of `meta` with the number up to which the catalogue knew the packs when it was found to be older."""
 UPKEEP = "upkeep"
 """The name of the lease under which packs are compacted and removed."""
 
@@ -49,7 +49,7 @@ class HeldLogs(NamedTuple):
 
 
 class PackClaims:
-    """Questions and changes about writers; each says whether it needs the caller's transaction."""
+    """Queries and changes about writers; each says whether it needs the caller's transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -57,15 +57,15 @@ class PackClaims:
         ensure_tables(database, "log marks", _MARK_TABLES)
 
     def number(self, last: int, cursor: Cursor | None = None) -> int:
-        """A pack number above `last` that nobody was given before.
+        """A pack number above `last` that was never given out.
 
-        A statement of its own where the engine lets one run beside an open
-        transaction: a number that was given out stays given out.
+        A separate statement if the engine allows one during an open transaction: a number that was given out stays
+        given out.
         """
         reader = self._database if cursor is None or self._database.dialect.beside else cursor
         given = reader.one("SELECT last FROM pack_number WHERE id = 1")
         if given is not None and last > int(given[0]):
-            # Packs that this catalogue never gave a number to: it is an older copy, put back beside them.
+            # This catalogue never gave out these numbers: it is an older copy that was restored.
             insert = "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING RETURNING name"
             reader.one(insert, (_KNOWN_UP_TO, str(given[0])))
         row = reader.one(_NEXT_PACK_NUMBER, (last + 1,))
@@ -73,17 +73,17 @@ class PackClaims:
         return int(row[0])
 
     def known_up_to(self) -> int | None:
-        """The highest number of a pack that the catalogue is sure to know of; None where none was given out."""
+        """The highest number of a pack that the catalogue certainly knows; None if none was given out."""
         row = self._database.one("SELECT value FROM meta WHERE name = ?", (_KNOWN_UP_TO,))
         row = row or self._database.one("SELECT last FROM pack_number WHERE id = 1")
         return int(row[0]) if row else None
 
     def mark(self, cursor: Cursor, pack: int, end: int) -> None:
-        """With the commit: up to where the catalogue knows a log. An older copy of it knows less than the log holds."""
+        """With the commit: up to where the catalogue knows a log. An older copy knows less than the log contains."""
         cursor.run(_SET_MARK, (pack, end))
 
     def marks(self, now: int) -> dict[int, int]:
-        """Up to where the catalogue knows each log but those that writers hold now."""
+        """Up to where the catalogue knows each log except those that writers hold now."""
         free = "SELECT pack, known FROM log_mark WHERE pack NOT IN (SELECT pack FROM log_claim WHERE until > ?)"
         return {int(pack): int(known) for pack, known in self._database.all(free, (now,))}
 
@@ -92,12 +92,12 @@ class PackClaims:
         return {int(pack) for (pack,) in self._database.all("SELECT pack FROM log_mark")}
 
     def outdated_marks(self, now: int) -> dict[int, int]:
-        """Up to where the catalogue knows the logs whose writers have not claimed them in time, nor given them up."""
+        """Up to where the catalogue knows the logs whose writers neither renewed nor released their claims."""
         late = "SELECT pack, known FROM log_mark WHERE pack IN (SELECT pack FROM log_claim WHERE until <= ?)"
         return {int(pack): int(known) for pack, known in self._database.all(late, (now,))}
 
     def knows_all(self, cursor: Cursor, sizes: Mapping[int, int], marked: Collection[int]) -> None:
-        """What lay beyond was taken in: logs are marked anew, and numbers up to the highest are not given out again."""
+        """What was beyond the marks was read: logs get new marks, and numbers up to the highest are in use."""
         highest = max(sizes, default=0)
         cursor.run("DELETE FROM meta WHERE name = ?", (_KNOWN_UP_TO,))
         cursor.run("UPDATE pack_number SET last = ? WHERE id = 1 AND last < ?", (highest, highest))
@@ -108,11 +108,11 @@ class PackClaims:
                 cursor.run("DELETE FROM log_mark WHERE pack = ?", (pack,))
 
     def renew(self, cursor: Cursor, token: int, until: int) -> bool:
-        """Extends a claim; False when it was withdrawn and its log must not be touched again."""
+        """Extends a claim; False if it was withdrawn and its log must not be used again."""
         return cursor.run("UPDATE log_claim SET until = ? WHERE token = ?", (until, token)) == 1
 
     def claim(self, cursor: Cursor, token: int | None, pack: int, until: int) -> int:
-        """Says which log a writer extends from now on; the token of the claim."""
+        """Claims the log that a writer extends from now on; the token of the claim."""
         if token is not None:
             cursor.run("UPDATE log_claim SET pack = ?, until = ? WHERE token = ?", (pack, until, token))
             return token
@@ -125,31 +125,31 @@ class PackClaims:
         cursor.run("DELETE FROM log_claim WHERE token = ?", (token,))
 
     def standing(self, cursor: Cursor, now: int) -> HeldLogs:
-        """Withdraws the claims whose time is over, then tells what is left."""
+        """Withdraws the expired claims and returns the others."""
         cursor.run("DELETE FROM log_claim WHERE until <= ?", (now,))
         held = frozenset(int(pack) for (pack,) in cursor.all("SELECT pack FROM log_claim"))
         return HeldLogs(held, cursor.count("SELECT last FROM pack_number WHERE id = 1"))
 
     def take(self, name: str, now: int, until: int) -> int | None:
-        """The fence of an exclusive lease, None when somebody has it."""
+        """The fence of an exclusive lease, None if another process has it."""
         with self._database.transaction() as cursor:
             row = cursor.one(_TAKE_LEASE, (name, until, now))
         return int(row[0]) if row else None
 
     def check(self, cursor: Cursor, name: str, fence: int, until: int) -> None:
-        """Extends an exclusive lease; Busy when it went to somebody else."""
+        """Extends an exclusive lease; Busy if another process has it."""
         if not cursor.run("UPDATE exclusive SET until = ? WHERE name = ? AND fence = ?", (until, name, fence)):
             raise Busy(f"the lease for {name} went to another process meanwhile; nothing was changed, start again")
 
     def raised(self, name: str, fence: int, until: int) -> int:
-        """The same lease under a new fence: whoever still works under the old one is refused from now on."""
+        """The same lease under a new fence: work under the old one is refused from now on."""
         with self._database.transaction() as cursor:
             self.check(cursor, name, fence, until)
             cursor.run("UPDATE exclusive SET fence = fence + 1 WHERE name = ?", (name,))
         return fence + 1
 
     def drop(self, name: str, fence: int) -> None:
-        """Gives an exclusive lease back, with whatever was done under it; one that was lost is passed over."""
+        """Releases an exclusive lease, with the work done under it; a lost one is ignored."""
         with self._database.transaction() as cursor:
             cursor.run("UPDATE exclusive SET fence = fence + 1, until = 0 WHERE name = ? AND fence = ?", (name, fence))
 
@@ -159,7 +159,7 @@ CREATE TABLE IF NOT EXISTS agent (name TEXT PRIMARY KEY, until BIGINT NOT NULL);
 CREATE INDEX IF NOT EXISTS host_owner ON host (owner);
 """
 _HAS_WORK = f"(({HAS_NEW} AND h.fetched < ?) OR {HAS_DUE})"
-# From host to host of those with never-seen URLs, by their index: however many have nothing due, they cost nothing.
+# From host to host of those with never-seen URLs, by their index: hosts with nothing due cost nothing.
 _BUSY = (
     "WITH RECURSIVE waiting (host) AS (SELECT host FROM "
     "(SELECT host FROM resource WHERE state = 1 ORDER BY host LIMIT 1) first UNION ALL "
@@ -169,15 +169,15 @@ _BUSY = (
     "UNION ALL SELECT host FROM resource WHERE state = 2 AND due <= ?) "
 )
 _MOST_LATE = 5000
-"""Visited URLs that are due; with more of them, all hosts are looked at for theirs."""
-# Whoever held the host until its time was over may have asked it up to that moment.
+"""Visited URLs that are due; with more of them, all hosts are searched."""
+# The previous holder of an expired lease may have sent requests up to that moment.
 _READY_AFTER_LEASE = (
     "lease_until + CASE WHEN crawl_delay * 1000 > {0} THEN CAST(crawl_delay * 1000 AS BIGINT) ELSE {0} END"
 )
 _MOST_COUNTED = 20_000
 _MOST_TAKEN_IN = 10_000
 _MAX_CLOCK_SKEW = 5.0
-"""Seconds between two machines that the spare time of a lease covers."""
+"""Seconds of clock difference between two machines that the spare time of a lease covers."""
 
 
 def check_clock(database: Database, seconds: float) -> None:
@@ -193,8 +193,8 @@ def check_clock(database: Database, seconds: float) -> None:
 def _leave_room(database: Database) -> None:
     """Lets rows of hosts stay on their pages when they change.
 
-    An engine that writes a row anew at each change logs only what differs as long as the page is the same. The rows
-    hold what the pages of a host have in common, and change with every lease that is extended.
+    An engine that rewrites a row at each change logs only what differs as long as the page is the same. The rows
+    contain what the pages of a host have in common, and change with every lease that is extended.
     """
     if database.dialect.name != "postgresql":
         return
@@ -204,7 +204,7 @@ def _leave_room(database: Database) -> None:
 
 
 class HostLeases:
-    """Questions and changes about the owners of hosts; `delay` is owed to a host after its last owner vanished."""
+    """Queries and changes about the owners of hosts; `delay` is the pause of a host after its last owner died."""
 
     def __init__(self, database: Database, delay: int, cap: int) -> None:
         self._database = database
@@ -231,12 +231,12 @@ class HostLeases:
         return self._database.all(statement, (owner, until, self._cap, now, now, limit))
 
     def _is_late(self, now: int) -> bool:
-        """Whether very many visits are due: their hosts are not found by looking at the first of them."""
+        """Whether very many visits are due: reading the first of them does not find all hosts."""
         late = "SELECT count(*) FROM (SELECT 1 FROM resource WHERE state = 2 AND due <= ? LIMIT ?) late"
         return self._database.count(late, (now, _MOST_LATE + 1)) > _MOST_LATE
 
     def extend(self, owner: str, now: int, until: int) -> list[tuple[Any, ...]]:
-        """What `owner` still holds, extended: rows (host, fence). Tells all others that it lives."""
+        """What `owner` still holds, extended: rows (host, fence). Shows all others that it is alive."""
         with self._database.transaction(beside=True) as cursor:
             cursor.run(
                 "INSERT INTO agent (name, until) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET until = excluded.until",
@@ -273,7 +273,7 @@ class HostLeases:
             cursor.run("DELETE FROM agent WHERE name = ?", (owner,))
 
     def lost(self, cursor: Cursor, owner: str, fences: Sequence[tuple[int, int]], until: int) -> set[int]:
-        """Those of (host, fence) that are no longer so; the others are extended and stay ours until the commit."""
+        """Those of (host, fence) that are no longer valid; the others are extended and stay until the commit."""
         hosts = sorted({host for host, _ in fences})
         marks = ", ".join("?" * len(hosts))
         rows = cursor.all(
@@ -284,15 +284,15 @@ class HostLeases:
         return {host for host, fence in fences if (host, fence) not in held}
 
     def take_in(self) -> list[int]:
-        """Adds what others found to the queues of hosts that nobody is writing to; see `Queues.take_in`."""
+        """Adds what others found to the queues of hosts that no transaction writes to; see `Queues.take_in`."""
         return self._queues.take_in(_MOST_TAKEN_IN)
 
     def is_idle(self, now: int) -> bool:
-        """Whether no host has anything due, and nothing lies there that could become due."""
+        """Whether no host has anything due, and nothing waits that could become due."""
         return not self._queues.has_inbox() and not self.busy_hosts(now)
 
     def agents(self, now: int) -> int:
-        """How many agents live."""
+        """How many agents are alive."""
         return self._database.count("SELECT count(*) FROM agent WHERE until > ?", (now,))
 
     def busy_hosts(self, now: int) -> int:
@@ -332,14 +332,14 @@ _SWAP_PAUSES = (
 
 
 class PauseRow(NamedTuple):
-    """What is kept of a host or an address under a name, and how often it was written; 0 when it never was."""
+    """The state of a host or an address under a name, and how often it was written; 0 if it never was."""
 
     revision: int
     slot: bytes
 
 
 class PauseRows:
-    """Small records by name that are read and swapped; a statement each, never part of a longer transaction."""
+    """Small records by name with compare and swap; one statement each, never part of a longer transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -352,11 +352,11 @@ class PauseRows:
         return {str(name): PauseRow(int(revision), bytes(slot)) for name, revision, slot in rows}
 
     def swap(self, rows: Mapping[str, PauseRow]) -> set[str]:
-        """Writes records that nobody has written since their revisions were read; the names of those written.
+        """Writes records that were not written since their revisions were read; the names of those written.
 
-        One that somebody has written keeps all back, unless that happens at this very moment.
+        If one was written by another process, none is written, unless that happens at the same moment.
         """
-        # In one order by all who write, so that nobody waits for another in a ring.
+        # All writers use the same order, so there are no deadlocks.
         values = [value for name in sorted(rows) for value in (name, rows[name].revision, rows[name].slot)]
         statement = _SWAP_PAUSES.format(rows=", ".join(["(?, ?, ?)"] * len(rows)))
         return {str(name) for (name,) in self._database.all(statement, values)}

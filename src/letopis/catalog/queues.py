@@ -1,7 +1,7 @@
 """What waits to be fetched, by host: rows of `resource` in the states NEW (1) and AGAIN (2).
 
-A URL under way keeps its stored state; only the record of the finished look
-moves it, inside the same transaction. All times are milliseconds.
+A URL that is being fetched keeps its stored state; only the record of the finished check changes it, in the same
+transaction. All times are milliseconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _INBOX = "inbox"
 _URLS_AT_ONCE = 1000
 REVISIT_TABLE = "CREATE TABLE IF NOT EXISTS revisit (host BIGINT PRIMARY KEY, fetches BIGINT NOT NULL) {clustered};"
 """Fetches of pages that had been visited before, by host; `host.fetched` counts first visits."""
-# One look at an index a host. Of EXISTS an engine may make a table of all that waits, at each question.
+# One index lookup per host. For EXISTS an engine may build a table of all that waits, at each query.
 HAS_NEW = "(SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 1 LIMIT 1) IS NOT NULL"
 HAS_DUE = "(SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 2 AND r.due <= ? LIMIT 1) IS NOT NULL"
 
@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS inbox (
 );
 CREATE INDEX IF NOT EXISTS inbox_host ON inbox (host);
 """
-"""URLs that were found by whoever must not add to the URLs of their hosts; see `Queues.take_in`."""
+"""URLs that were found by agents which must not add to the URLs of their hosts; see `Queues.take_in`."""
 _URL_COLUMNS = ("url_key", "url", "host", "depth", "priority")
 _ADD_ALL = (
     "INSERT INTO resource (url_key, url, host, state, depth, priority) SELECT key, url, host, 1, depth, priority FROM "
@@ -51,7 +51,7 @@ _SET_META = "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO 
 
 
 class Shard(NamedTuple):
-    """The hosts of one agent: those whose id leaves this rest."""
+    """The hosts of one agent: those whose id has this remainder."""
 
     rest: int = 0
     agents: int = 1
@@ -72,7 +72,7 @@ class NewestKeys(NamedTuple):
 
 
 class Queues:
-    """Questions and changes of the frontier; writes happen inside the caller's transaction."""
+    """Queries and changes of the frontier; writes happen inside the caller's transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -88,7 +88,7 @@ class Queues:
         return self._database.all(f"{mine} AND {HAS_DUE} ORDER BY h.id LIMIT ?", (*values, now, limit))
 
     def next_due(self, now: int, shard: Shard) -> int | None:
-        """When the next URL gets due after `now`."""
+        """When the next URL becomes due after `now`."""
         row = self._database.one(
             "SELECT min(due) FROM resource WHERE state = 2 AND due > ? AND host % ? = ?",
             (now, shard.agents, shard.rest),
@@ -108,7 +108,7 @@ class Queues:
         )
 
     def add(self, cursor: Cursor, rows: Sequence[Sequence[Any]]) -> None:
-        """Stores URLs as NEW: rows (key, url, host id, depth, priority); those ever planned are passed over."""
+        """Stores URLs as NEW: rows (key, url, host id, depth, priority); those ever planned are skipped."""
         if not rows:
             return
         if cursor.dialect.name == "postgresql":
@@ -117,7 +117,7 @@ class Queues:
         else:
             added = cursor.run_many(_ADD_ONE, ((*row, row[0], row[1]) for row in rows))
         if added < len(rows):
-            # Some were here before: what a check, an import or a put brought was never planned by anybody.
+            # Some were here before: URLs of a check, an import or a put were never planned.
             cursor.run_many(
                 "UPDATE resource SET state = 1, depth = ?, priority = ?, due = NULL "
                 "WHERE url_key = ? AND url = ? AND state = 0",
@@ -125,23 +125,23 @@ class Queues:
             )
 
     def ensure_inbox(self) -> None:
-        """Makes the table of the inbox; to be called before a transaction that writes to it."""
+        """Creates the table of the inbox; call it before a transaction that writes to it."""
         ensure_tables(self._database, _INBOX, INBOX_TABLE)
 
     def send(self, cursor: Cursor, rows: Sequence[Sequence[Any]]) -> None:
-        """Leaves URLs for whoever may add to their hosts: rows as for `add`. Nobody waits for anybody."""
+        """Leaves URLs for agents that may add to their hosts: rows as for `add`. No process waits for another."""
         if rows:
             cursor.bulk("inbox", _URL_COLUMNS, rows)
 
     def has_inbox(self) -> bool:
-        """Whether URLs lie there for their hosts."""
+        """Whether URLs wait there for their hosts."""
         return has_table(self._database, _INBOX) and self._database.one("SELECT 1 FROM inbox LIMIT 1") is not None
 
     def take_in(self, most: int) -> list[int]:
-        """Adds URLs that lie there for hosts which nobody is writing to now; the hosts that may have got any.
+        """Adds URLs that wait there for hosts which no transaction writes to now; the hosts that may have got any.
 
-        Whoever adds to a host or takes out for it has locked it, so a URL is
-        added once however often it was sent, and is never in neither place.
+        A transaction that adds to a host or takes out for it has locked it, so a URL is added once however often it was
+        sent, and is always in one of the two places.
         """
         if not self.has_inbox():
             return []
@@ -159,7 +159,7 @@ class Queues:
                 (*hosts, most),
             )
             self.add(cursor, [row[1:] for row in rows])
-            # By their ids: more may have come meanwhile.
+            # By their ids: more may have arrived meanwhile.
             for start in range(0, len(rows), _URLS_AT_ONCE):
                 part = [row[0] for row in rows[start : start + _URLS_AT_ONCE]]
                 cursor.run(f"DELETE FROM inbox WHERE id IN ({', '.join('?' * len(part))})", part)
@@ -170,14 +170,14 @@ class Queues:
         cursor.run_many("UPDATE resource SET priority = priority + ? WHERE url_key = ? AND url = ? AND state = 1", rows)
 
     def plan(self, cursor: Cursor, resource: int, depth: int) -> int:
-        """Makes a URL that is only known wait for its first visit; 0 when it was planned before."""
+        """Makes a known URL wait for its first visit; 0 if it was planned before."""
         return cursor.run(
             "UPDATE resource SET state = 1, depth = ?, due = NULL WHERE id = ? AND state IN (0, 3, 4)",
             (depth, resource),
         )
 
     def finish(self, cursor: Cursor, rows: Iterable[tuple[int, int | None, bytes, int]]) -> None:
-        """What follows from a look: rows (state, due, schedule, id)."""
+        """The plan after a check: rows (state, due, schedule, id)."""
         cursor.run_many("UPDATE resource SET state = ?, due = ?, schedule = ? WHERE id = ?", rows)
 
     def set_hosts(self, cursor: Cursor, rows: Iterable[tuple[str, int, int, float, int, int, int]]) -> None:
@@ -188,7 +188,7 @@ class Queues:
         )
 
     def ensure_revisits(self) -> None:
-        """Makes the table of revisits; to be called before a transaction that writes to it."""
+        """Creates the table of revisits; call it before a transaction that writes to it."""
         ensure_tables(self._database, _REVISITS, REVISIT_TABLE)
 
     def add_revisits(self, cursor: Cursor, rows: Iterable[tuple[int, int]]) -> None:
@@ -228,11 +228,11 @@ class Queues:
         )
 
     def bring_back(self, cursor: Cursor, now: int, latest: int) -> int:
-        """Makes visited URLs due that are planned later than `latest`; how many."""
+        """Makes visited URLs due that are planned later than `latest`; returns how many."""
         return cursor.run("UPDATE resource SET due = ? WHERE state = 2 AND due > ?", (now, latest))
 
     def end_pauses(self, cursor: Cursor, latest: int) -> int:
-        """Ends pauses of hosts and addresses that would last longer than `latest`; of how many hosts."""
+        """Ends pauses of hosts and addresses that would last longer than `latest`; returns how many hosts."""
         return cursor.run(
             "UPDATE host SET ready = CASE WHEN ready > ? THEN 0 ELSE ready END, "
             "ip_ready = CASE WHEN ip_ready > ? THEN 0 ELSE ip_ready END WHERE ready > ? OR ip_ready > ?",
@@ -240,7 +240,7 @@ class Queues:
         )
 
     def drop(self, cursor: Cursor, host: str) -> int:
-        """Plans no visit of a host any more, whoever links there; what is under way still ends as it would."""
+        """Drops all planned visits of a host, even if others link to it; running fetches still end normally."""
         return cursor.run(
             "UPDATE resource SET state = 3, due = NULL "
             "WHERE state IN (1, 2) AND host = (SELECT id FROM host WHERE name = ?)",
@@ -249,7 +249,7 @@ class Queues:
 
     def waiting(self) -> QueueCounts:
         """How many URLs are planned."""
-        # One question a state: each has a small index of its own.
+        # One query per state: each has a separate small index.
         counted = ["resource WHERE state = 1", "resource WHERE state = 2"]
         if has_table(self._database, _INBOX):
             counted.append("inbox")
@@ -263,7 +263,7 @@ class Queues:
         return int(row[0]) if row else 0
 
     def ready_hosts(self, now: int) -> int:
-        """How many hosts could be asked at once: no pause holds them, and a URL of theirs waits or is due."""
+        """How many hosts could get requests now: they have no pause, and one of their URLs waits or is due."""
         row = self._database.one(
             "SELECT count(*) FROM host h WHERE h.ready <= ? AND h.ip_ready <= ? AND ("
             "EXISTS (SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 1) OR "
@@ -273,7 +273,7 @@ class Queues:
         return int(row[0]) if row else 0
 
     def next_visits(self, limit: int) -> list[tuple[str, int]]:
-        """The URLs that are visited again next, and when each is due."""
+        """The URLs that are revisited next, and when each is due."""
         return self._database.all("SELECT url, due FROM resource WHERE state = 2 ORDER BY due LIMIT ?", (limit,))
 
     def plan_of(self, resource: int) -> tuple[int, int | None, bytes, int, float]:
@@ -287,12 +287,12 @@ class Queues:
         return self._database.one("SELECT 1 FROM host WHERE name = ?", (name,)) is not None
 
     def visited_hosts(self, most: int) -> list[str]:
-        """Names of hosts that crawls have asked."""
+        """Names of hosts that crawls have requested."""
         rows = self._database.all("SELECT name FROM host WHERE fetched > 0 ORDER BY id LIMIT ?", (most,))
         return [str(row[0]) for row in rows]
 
     def plans(self) -> str:
-        """The crawls that were asked for, as whoever asked keeps them; empty at the start."""
+        """The planned crawls, in the form of the caller; empty at the start."""
         row = self._database.one("SELECT value FROM meta WHERE name = 'crawls'")
         return str(row[0]) if row else ""
 
@@ -301,15 +301,15 @@ class Queues:
         cursor.run(_SET_META, ("crawls", text))
 
     def mark_foreign(self, cursor: Cursor) -> None:
-        """Notes for good that somebody other than the owner has planned a crawl."""
+        """Records permanently that an account other than the owner has planned a crawl."""
         cursor.run("INSERT INTO meta (name, value) VALUES ('foreign crawls', '1') ON CONFLICT (name) DO NOTHING")
 
     def has_foreign(self) -> bool:
-        """Whether somebody other than the owner ever planned a crawl."""
+        """Whether an account other than the owner ever planned a crawl."""
         return self._database.one("SELECT 1 FROM meta WHERE name = 'foreign crawls'") is not None
 
     def has_accounts(self) -> bool:
-        """Whether anybody could ask through HTTP for a crawl: there is a user or a token."""
+        """Whether a crawl could be started through HTTP: there is a user or a token."""
         return any(
             has_table(self._database, table) and self._database.one(f"SELECT 1 FROM {table} LIMIT 1") is not None
             for table in ("account_user", "account_token")
@@ -321,7 +321,7 @@ class Queues:
         return bytes.fromhex(row[0]) if row else b""
 
     def set_memory(self, cursor: Cursor, data: bytes) -> None:
-        """Replaces it, in the transaction of the visits that taught it."""
+        """Replaces it, in the transaction of the visits from which it was learned."""
         cursor.run(_SET_META, ("schedule", data.hex()))
 
     def set_figures(self, cursor: Cursor, agent: int, text: str) -> None:
@@ -329,14 +329,14 @@ class Queues:
         cursor.run(_SET_META, (f"figures of agent {agent}", text))
 
     def take_figures(self, agent: int) -> str:
-        """What an agent has left of that; nothing of it stays."""
+        """Takes what an agent has left of that; it is removed."""
         with self._database.transaction() as cursor:
             row = cursor.one("DELETE FROM meta WHERE name = ? RETURNING value", (f"figures of agent {agent}",))
         return str(row[0]) if row else ""
 
 
 def visit_records(database: Database, most: int) -> list[bytes]:
-    """The visit records of pages that are visited again: of all, or of about `most`, evenly chosen."""
+    """The visit records of pages that are revisited: of all, or of about `most`, evenly chosen."""
     row = database.one("SELECT count(*) FROM resource WHERE state = ?", (AGAIN,))
     step = max(1, -(-int(row[0] if row else 0) // most))
     rows = database.all("SELECT schedule FROM resource WHERE state = ? AND id % ? = 0", (AGAIN, step))

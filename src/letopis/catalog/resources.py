@@ -1,4 +1,4 @@
-"""URLs and their hosts, what is known and was said of the noise of each, and which version each observer saw last."""
+"""URLs and their hosts, what is known about their noise, the rules set for them, and what each observer saw last."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Resources:
         self._hosts: dict[str, int] = {}
 
     def find(self, url: str, reader: RowReader | None = None) -> ResourceRow | None:
-        """The URL's row, or None when it was never seen."""
+        """The row of the URL, or None if it was never seen."""
         rows = (reader or self._database).all(
             f"SELECT {_RESOURCE_COLUMNS} FROM resource WHERE url_key = ?", (url_key(url),)
         )
@@ -43,7 +43,7 @@ class Resources:
         return ResourceRow(*row) if row else None
 
     def ensure(self, cursor: Cursor, url: str) -> ResourceRow:
-        """The URL's row, made when it is new."""
+        """The row of the URL, created if it is new."""
         found = self.find(url, cursor)
         if found is not None:
             return found
@@ -71,14 +71,14 @@ class Resources:
             cursor.bulk("resource", _NEW_RESOURCE_COLUMNS, filled)
 
     def ensure_host(self, cursor: Cursor, name: str) -> int:
-        """The host's id, made when it is new."""
+        """The id of the host, created if it is new."""
         return self.ensure_hosts(cursor, [name])[name]
 
     def ensure_hosts(self, cursor: Cursor | None, names: Iterable[str]) -> dict[str, int]:
-        """Ids of hosts, those of new ones made.
+        """Ids of hosts; new ones are created.
 
-        Where a statement can run beside an open transaction, hosts are made at once and for good, so that nobody who
-        links to a host waits for whoever meets it first; no cursor is needed there.
+        If a statement can run during an open transaction, hosts are created at once and permanently, so that processes
+        which link to a host do not wait for the first one; no cursor is needed then.
         """
         found = {name: self._hosts.get(name, 0) for name in names}
         missing = sorted(name for name, number in found.items() if not number)
@@ -101,9 +101,9 @@ class Resources:
         self._hosts.update((kept[str(name)], int(number)) for name, number in rows)
 
     def lock_hosts(self, cursor: Cursor, hosts: Iterable[int]) -> None:
-        """Until the transaction ends nobody else changes these hosts or adds to their URLs.
+        """Until the transaction ends no other changes these hosts or adds to their URLs.
 
-        In one order by all who lock, so that nobody waits for another in a ring.
+        All lock in the same order, so there are no deadlocks.
         """
         wanted = sorted(set(hosts)) if cursor.dialect.locked else []
         for start in range(0, len(wanted), _AT_ONCE):
@@ -120,7 +120,7 @@ class Resources:
         cursor.run("INSERT INTO surt (name, resource) VALUES (?, ?) ON CONFLICT DO NOTHING", (surt(row.url), row.id))
 
     def of_host(self, name: str) -> Iterator[ResourceRow]:
-        """All known URLs of a host that have been looked at, oldest first."""
+        """All known URLs of a host that were checked, oldest first."""
         rows = self._database.stream(
             f"SELECT {_QUALIFIED_COLUMNS} FROM resource JOIN host ON host.id = resource.host "
             "WHERE host.name = ? AND resource.checked IS NOT NULL ORDER BY resource.id",
@@ -129,7 +129,7 @@ class Resources:
         return (ResourceRow(*row) for row in rows)
 
     def all(self) -> Iterator[ResourceRow]:
-        """Every URL that has been looked at, oldest first."""
+        """Every URL that was checked, oldest first."""
         rows = self._database.stream(f"SELECT {_RESOURCE_COLUMNS} FROM resource WHERE checked IS NOT NULL ORDER BY id")
         return (ResourceRow(*row) for row in rows)
 
@@ -139,11 +139,11 @@ class Resources:
         return int(row[0]) if row else 0
 
     def ids(self) -> Iterator[tuple[int, str]]:
-        """Ids and addresses of all URLs, those that are only planned included."""
+        """Ids and URLs, those that are only planned included."""
         return ((row[0], row[1]) for row in self._database.stream("SELECT id, url FROM resource", size=10_000))
 
     def with_versions(self, after: tuple[str, int], limit: int) -> list[tuple[str, ResourceRow]]:
-        """The next URLs that have at least one version, each behind its sorted key, so that a site stays together."""
+        """The next URLs that have at least one version, each with its sorted key, so that a site stays together."""
         rows = self._database.all(
             f"SELECT surt.name, {_QUALIFIED_COLUMNS} FROM surt JOIN resource ON resource.id = surt.resource "
             "WHERE (surt.name, surt.resource) > (?, ?) AND resource.versions > 0 "
@@ -162,7 +162,7 @@ class Resources:
         return [ResourceRow(*row) for row in rows]
 
     def with_error_bodies(self) -> Iterator[ResourceRow]:
-        """URLs with checks that kept a body which is no version."""
+        """URLs with checks that have a body which is no version."""
         rows = self._database.stream(
             f"SELECT {_RESOURCE_COLUMNS} FROM resource WHERE id IN "
             "(SELECT resource FROM capture WHERE content IS NOT NULL) ORDER BY id"
@@ -182,7 +182,7 @@ class Resources:
 
 
 class NoiseProfiles:
-    """One profile a host, one memory of habits a page."""
+    """One profile per host, the habits of each page."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -193,7 +193,7 @@ class NoiseProfiles:
         return bytes(row[0]) if row and row[0] else b""
 
     def set_profiles(self, cursor: Cursor, profiles: Iterable[tuple[bytes, str]]) -> None:
-        """Replaces the profiles of known hosts; a host stands behind its own."""
+        """Replaces the profiles of known hosts; the host is after its profile."""
         cursor.run_many("UPDATE host SET profile = ? WHERE name = ?", profiles)
 
     def distrusted(self, host: str) -> frozenset[str]:
@@ -229,7 +229,7 @@ MUTE_TABLES = (
 
 
 class MuteRuleRow(NamedTuple):
-    """What somebody said of changes of a text at a place: a URL, or a host."""
+    """A rule for changes of a text at a place: a URL, or a host."""
 
     place: str
     form: str
@@ -245,7 +245,7 @@ class MuteRuleRows:
         self._database = database
 
     def of(self, *places: str) -> list[MuteRuleRow]:
-        """The rules of some places, of all where none is named, in the order of adding."""
+        """The rules of some places, or all if none is named, in the order of adding."""
         if not has_table(self._database, "mute_rule"):
             return []
         where = f"WHERE place IN ({', '.join('?' * len(places))}) " if places else ""
@@ -255,7 +255,7 @@ class MuteRuleRows:
         return [MuteRuleRow(*row) for row in rows]
 
     def add(self, row: MuteRuleRow) -> None:
-        """A rule, in place of the one that the same text had at the same place."""
+        """Stores a rule; it replaces that of the same text at the same place."""
         ensure_tables(self._database, "mutes", MUTE_TABLES)
         with self._database.transaction() as cursor:
             cursor.run(
@@ -266,7 +266,7 @@ class MuteRuleRows:
             )
 
     def remove(self, place: str, form: str) -> bool:
-        """Whether there was such a rule; it is gone then."""
+        """Removes a rule; returns whether there was one."""
         if not has_table(self._database, "mute_rule"):
             return False
         with self._database.transaction() as cursor:
@@ -280,14 +280,14 @@ _SET_OBSERVER = (
 
 
 class ObserverState(NamedTuple):
-    """An observer's last look at a URL; `version` is the id seen, None when there was none."""
+    """The last look of an observer at a URL; `version` is the id seen, None if there was none."""
 
     version: int | None
     looked: int
 
 
 class Observers:
-    """One cursor a uid and URL."""
+    """One cursor per uid and URL."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -300,11 +300,11 @@ class Observers:
         return ObserverState(*row) if row else None
 
     def set(self, cursor: Cursor, uid: str, resource: int, look: ObserverState) -> None:
-        """Moves the cursor on."""
+        """Moves the cursor forward."""
         cursor.run(_SET_OBSERVER, (uid, resource, *look))
 
     def looks(self, uid: str, resources: Sequence[int]) -> dict[int, ObserverState]:
-        """The last looks at many URLs, by their ids; only those that were looked at."""
+        """The last looks at many URLs, by their ids; only those that were seen."""
         found: dict[int, ObserverState] = {}
         for start in range(0, len(resources), _AT_ONCE):
             part = resources[start : start + _AT_ONCE]
@@ -316,7 +316,7 @@ class Observers:
         return found
 
     def set_many(self, cursor: Cursor, uid: str, looks: Iterable[tuple[int, ObserverState]]) -> None:
-        """Moves the cursors of many URLs on."""
+        """Moves the cursors of many URLs forward."""
         cursor.run_many(_SET_OBSERVER, [(uid, resource, *look) for resource, look in looks])
 
     def known(self, uid: str) -> bool:

@@ -1,12 +1,12 @@
-"""Rows out of a damaged SQLite catalogue: every one that can still be read goes into a new file.
+"""Rescues rows from a damaged SQLite catalogue: every one that can still be read is copied to a new file.
 
-The damaged file is only read, and copied first. Where nothing but indexes is damaged they are made anew and no row
-is lost. Otherwise tables are read past the pages that cannot be, row by row, and what a row says is checked against the
-types of its columns: a page may be readable and wrong.
+The damaged file is only read, and copied first. If only indexes are damaged they are rebuilt and no row is lost.
+Otherwise tables are read row by row, skipping unreadable pages, and the values of a row are checked against the types
+of its columns: a page may be readable and wrong.
 
-Such a catalogue is then made to agree with itself again. What contradicts itself goes: a version without its content
-or its URL, a URL that is not found by its name. Numbers of versions follow their times, and the list of sorted keys is
-made anew. The packs tell the rest again.
+Such a catalogue is then made consistent again. Inconsistent rows are removed: a version without its content or its URL,
+a URL that is not found by its name. Numbers of versions follow their times, and the list of sorted keys is rebuilt. The
+rest is restored from the packs.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from letopis.urls import host as host_of
 from letopis.urls import surt, url_key
 
 _NOT_COPIED = ("surt", "sqlite_sequence", "sqlite_stat1")
-"""Made anew from other rows."""
+"""Rebuilt from other rows."""
 _KEPT_OUT_OF_META = ("schema", "packs")
 _ROWS_AT_ONCE = 200
 _LAST_ROW = 1 << 62
 _FORGIVING = "PRAGMA writable_schema = ON"
 """A definition that cannot be read hides no other table."""
 _UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
-"""What reading a damaged file raises: SQLite names what is damaged in its own words, which may be no text."""
+"""What reading a damaged file raises: messages of SQLite name what is damaged, which may be no valid text."""
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "INTEGER": (int,), "BIGINT": (int,), "SMALLINT": (int,), "TEXT": (str,), "BLOB": (bytes,), "REAL": (float, int),
 }  # fmt: skip
 
 
 def salvage_rows(damaged: Path, draft: Path) -> tuple[bool, tuple[str, ...]]:
-    """Fills a draft with what a damaged catalogue still tells: whether that is all of it, and what is missing.
+    """Fills a draft with what a damaged catalogue still contains: whether that is all of it, and what is missing.
 
-    The draft is an empty catalogue, or not there: then it becomes a copy of
-    the damaged file whose indexes are sound again, if that is possible.
+    The draft is an empty catalogue, or missing: then it becomes a copy of the damaged file with sound indexes, if that
+    is possible.
     """
     copy = draft.with_name(draft.name + ".copy")
     with write_errors(draft):
@@ -82,7 +82,7 @@ def put_in_place(draft: Path, file: Path) -> None:
 
 
 def remove_draft(draft: Path) -> None:
-    """Clears away what a repair that was broken off has left."""
+    """Removes the remains of an interrupted repair."""
     _remove_with_log(draft)
     _remove_with_log(draft.with_name(draft.name + ".copy"))
 
@@ -102,16 +102,16 @@ def _remove_with_log(file: Path) -> None:
 
 
 def _is_sound_again(copy: Path) -> bool:
-    """Makes all indexes anew; whether the file is sound then."""
+    """Rebuilds all indexes; whether the file is sound then."""
     try:
         with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
             connection.execute("REINDEX")
-            # What a repair that was broken off, or damage, made of it; a later schema was refused before.
+            # The result of an interrupted repair, or of damage; a later schema was refused before.
             connection.execute("UPDATE meta SET value = ? WHERE name = 'schema'", (str(SCHEMA_VERSION),))
             answers = connection.execute("PRAGMA integrity_check(1)").fetchall()
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             made = {row[0] for row in connection.execute("SELECT sql FROM sqlite_master")}
-        # Damage may have changed what a table is said to be, and every page of it is sound.
+        # Damage may have changed the definition of a table while all of its pages are sound.
         return answers == [("ok",)] and made.issuperset(schema_statements(Sqlite.types))
     except _UNREADABLE:
         return False
@@ -135,7 +135,7 @@ def _mend_definitions(copy: Path, draft: Path) -> None:
 
 
 def _copy_tables(copy: Path, draft: Path) -> Iterator[str]:
-    """Copies table by table; a sentence for each of which something is missing."""
+    """Copies table by table; a sentence for each table of which something is missing."""
     with (
         closing(sqlite3.connect(copy, isolation_level=None)) as source,
         closing(sqlite3.connect(draft, isolation_level=None)) as target,
@@ -186,7 +186,7 @@ def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, name: st
 
 
 class _Missing:
-    """How many rows of a table are not there any more."""
+    """How many rows of a table are missing."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -203,7 +203,7 @@ class _TableRows:
         self._missing = missing
 
     def numbered(self) -> Iterator[tuple[int, tuple[Any, ...]]]:
-        """Rows with their numbers; where a page is damaged, reading goes on at the first number behind it."""
+        """Rows with their numbers; at a damaged page reading continues at the first number after it."""
         after = -_LAST_ROW
         while True:
             rows = self._from(after + 1, _ROWS_AT_ONCE)
@@ -231,7 +231,7 @@ class _TableRows:
         except _UNREADABLE:
             return None
         numbers = [first - 1, *(row[0] for row in rows)]
-        # A damaged number may lie out of its order: whoever went on behind it would read the same rows for ever.
+        # A damaged number may be out of order: continuing after it would read the same rows forever.
         return rows if all(one < other for one, other in pairwise(numbers)) else None
 
     def _behind(self, first: int) -> int | None:
@@ -248,7 +248,7 @@ class _TableRows:
         return int(self._from(high, 1)[0][0])  # type: ignore[index]
 
     def clustered(self) -> Iterator[tuple[int, tuple[Any, ...]]]:
-        """Rows in the order of their key from both ends; a damaged page in the middle hides what lies between."""
+        """Rows in the order of their key from both ends; a damaged page in the middle hides what is between."""
         found: dict[tuple[Any, ...], None] = {}
         for order in ("", self._reversed()):
             try:
@@ -293,9 +293,9 @@ _LAST_CHECKED = (
 
 
 def straighten(catalog: Catalog) -> tuple[str, ...]:
-    """Makes the rows of a catalogue agree with each other, in one transaction; says what only it knew and is gone."""
+    """Makes the rows of a catalogue consistent, in one transaction; returns what only it contained and is lost."""
     gone = []
-    known_tables(catalog.database, catalog.database)  # of the tables of a topic damage may have left a part
+    known_tables(catalog.database, catalog.database)  # damage may have left only some tables of a topic
     with catalog.transaction() as cursor:
         for table in TYPED_TABLES if catalog.database.dialect.name == "sqlite" else ():
             cursor.run(f"DELETE FROM {table} WHERE {misfits(cursor, table)}")
@@ -320,7 +320,7 @@ def straighten(catalog: Catalog) -> tuple[str, ...]:
 
 
 def _drop_misnamed(catalog: Catalog, cursor: Cursor) -> None:
-    """URLs that no question finds, and of several rows of one URL all but the first; hosts that are gone come back."""
+    """URLs that no query finds, and of several rows of one URL all but the first; missing hosts are restored."""
     hosts = {row[0] for row in cursor.all("SELECT id FROM host")}
     seen: set[str] = set()
     for number, url, key, host in cursor.all("SELECT id, url, url_key, host FROM resource ORDER BY id"):
@@ -333,7 +333,7 @@ def _drop_misnamed(catalog: Catalog, cursor: Cursor) -> None:
 
 
 def _renumber(cursor: Cursor) -> None:
-    """Versions of each URL in the order of their times, from 0; of two at one moment the later row goes."""
+    """Versions of each URL in the order of their times, from 0; of two at one time the later row is removed."""
     last: tuple[int, int] | None = None
     expected = 0
     for number, resource, found, time in cursor.all("SELECT id, resource, number, time FROM version ORDER BY 2, 4, 1"):

@@ -1,10 +1,10 @@
-"""Saved searches: questions that are asked again when versions come, and the results that they have had so far.
+"""Saved searches: queries that run again when versions arrive, and the results that they have had so far.
 
-What is asked stands in `spec` as JSON; a result is known by a digest of the fields that tell rows apart. The order
-of a look: it is claimed by giving it a later time; the question is asked; then one transaction writes the new
-results, the alert of them with one pending delivery a target, how far the record was read, and the next time. Killed
-before that, nothing was found yet and the look is made again when its claim is over; killed after it, the deliveries
-wait in the outbox, which sends each with the same key until it is taken. So a result is alerted of once.
+The query is in `spec` as JSON; a result is identified by a digest of the fields that distinguish rows. The order of a
+run: it is claimed by giving it a later time; the query runs; then one transaction writes the new results, their alert
+with one pending delivery per target, how far the record was read, and the next time. Killed before that, nothing was
+found yet and the run is repeated when its claim expires; killed after it, the deliveries wait in the outbox, which
+sends each with the same key until it is accepted. So there is one alert per result.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ MOST_OF_ONE = 200
 """Saved searches of one person."""
 MOST_SAVED = 2000
 MOST_RESULTS = 10_000
-"""Results that are remembered of one search; beyond that the oldest that it no longer has are forgotten."""
+"""Results that are stored of one search; beyond that the oldest that it no longer has are removed."""
 CLAIM_MILLIS = 300_000
 LONGEST_MILLIS = 3_600_000
-"""A search is asked again after this at the latest: links break, and runs end, without a new version."""
+"""A search runs again after this at the latest: links break, and runs end, without a new version."""
 _COLUMNS = "id, name, owner, spec, position, looked, due, error, added"
 
 
 class SavedSearchRow(NamedTuple):
-    """One saved search: `position` is the newest version that it knows, `looked` when it was asked last.
+    """One saved search: `position` is the newest version that it knows, `looked` when it ran last.
 
-    It is not asked again before `due`; `error` is why the last look found nothing.
+    It does not run again before `due`; `error` is why the last run failed.
     """
 
     id: int
@@ -58,7 +58,7 @@ class SavedSearchRow(NamedTuple):
 
 
 class FoundResult(NamedTuple):
-    """A row of the answer: the digest that it is known by, when it was first found, its page and what it is called."""
+    """A row of the answer: its digest, when it was first found, its page and its title."""
 
     digest: str
     time: int
@@ -67,7 +67,7 @@ class FoundResult(NamedTuple):
 
 
 class SavedLook(NamedTuple):
-    """What a look writes beside its results."""
+    """What a run writes besides its results."""
 
     position: int
     looked: int
@@ -76,12 +76,12 @@ class SavedLook(NamedTuple):
 
 
 class SavedSearches(TopicTables):
-    """Reads answer empty until the first one is made; every change is one transaction."""
+    """Reads return nothing until the first one is created; every change is one transaction."""
 
     topic, table, ddl = "saved searches", "saved_search", SAVED_TABLES
 
     def add(self, row: SavedSearchRow, found: Sequence[FoundResult]) -> SavedSearchRow:
-        """A new one with the results that it has already, of which nobody is alerted."""
+        """A new one with its present results, which raise no alerts."""
         Watches(self._database).ensure()
         self.ensure()
         with self._database.transaction() as cursor:
@@ -97,7 +97,7 @@ class SavedSearches(TopicTables):
         return row._replace(id=int(made[0]))
 
     def change(self, row: SavedSearchRow, found: Sequence[FoundResult] | None) -> None:
-        """Puts a row in place of the one with its number; of another question, its results so far as well."""
+        """Replaces the row with its number, and for another query also its results so far."""
         with self._database.transaction() as cursor:
             self._refuse_name(cursor, row)
             changed = cursor.run(
@@ -117,13 +117,13 @@ class SavedSearches(TopicTables):
             raise UsageError(f"a search is saved as '{row.name}' already; choose another name, or change that one")
 
     def remove(self, number: int) -> None:
-        """Ends one, with its results; its alerts stay."""
+        """Removes one, with its results; its alerts stay."""
         with self._database.transaction() as cursor:
             cursor.run("DELETE FROM saved_result WHERE search = ?", (number,))
             cursor.run("DELETE FROM saved_search WHERE id = ?", (number,))
 
     def all(self) -> list[SavedSearchRow]:
-        """All of them, the oldest first."""
+        """All of them, oldest first."""
         return [SavedSearchRow(*row) for row in self._all(f"SELECT {_COLUMNS} FROM saved_search ORDER BY id")]
 
     def are_any(self) -> bool:
@@ -138,7 +138,7 @@ class SavedSearches(TopicTables):
         return SavedSearchRow(*found)
 
     def results(self, number: int, limit: int) -> list[FoundResult]:
-        """What one has found so far, the newest first."""
+        """What one has found so far, newest first."""
         rows = self._database.all(
             "SELECT digest, time, url, title FROM saved_result WHERE search = ? ORDER BY time DESC, digest LIMIT ?",
             (number, limit),
@@ -151,9 +151,9 @@ class SavedSearches(TopicTables):
         return {int(search): int(count) for search, count in rows}
 
     def due(self, now: int, newest: int) -> list[SavedSearchRow]:
-        """Those to be asked now: versions came since, or the last look is long ago; the longest waiting first.
+        """Those to be run now: versions arrived since, or the last run was long ago; the longest waiting first.
 
-        A time that only a wrong clock can have set is taken for past.
+        A time that only a wrong clock can have set counts as past.
         """
         far = now + CLAIM_MILLIS + LONGEST_MILLIS
         rows = self._all(
@@ -164,7 +164,7 @@ class SavedSearches(TopicTables):
         return [SavedSearchRow(*row) for row in rows]
 
     def claim(self, row: SavedSearchRow, until: int) -> SavedSearchRow | None:
-        """Takes one for a look: nobody else gets it before `until`; None when somebody has it."""
+        """Claims one for a run: no other process gets it before `until`; None if another process has it."""
         with self._database.transaction() as cursor:
             taken = cursor.run("UPDATE saved_search SET due = ? WHERE id = ? AND due = ?", (until, row.id, row.due))
         return row._replace(due=until) if taken else None
@@ -178,7 +178,7 @@ class SavedSearches(TopicTables):
     ) -> list[FoundResult]:
         """The results that are new, with the alert of them, all or nothing.
 
-        Nothing is written for one that was changed, removed or claimed again since: whoever did that looks anew.
+        Nothing is written for one that was changed, removed or claimed again since: it runs again.
         """
         with self._database.transaction() as cursor:
             kept = cursor.run(
@@ -217,7 +217,7 @@ def _no_search(number: int) -> NotFound:
 
 
 def end_searches_of(database: Database, cursor: Cursor, owner: str) -> None:
-    """Whoever has left the archive is told nothing more, and whoever gets their name has nothing of theirs."""
+    """Removes the searches of a removed account, so that a later account of the same name does not get them."""
     if has_table(database, "saved_search"):
         cursor.run("DELETE FROM saved_result WHERE search IN (SELECT id FROM saved_search WHERE owner = ?)", (owner,))
         cursor.run("DELETE FROM saved_search WHERE owner = ?", (owner,))

@@ -18,7 +18,7 @@ from letopis.model import Outcome
 from letopis.tuples import NamedTuple
 
 SCHEMA_VERSION = 1
-"""Of a file. A database is one ahead: its URLs are unique by a key, and nobody of an older release may write to it."""
+"""Of a file. A database is one ahead: its URLs are unique by a key, and no older release may write to it."""
 
 CATALOG_TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -74,7 +74,7 @@ Migration = Callable[[Cursor], None]
 
 
 def _give_up_the_row_of_the_turn(cursor: Cursor) -> None:
-    """URLs get a key that the database enforces; writers of older releases, who lock a row of `turn`, find it gone."""
+    """URLs get a key that the database enforces; writers of older releases, which lock a row of `turn`, fail."""
     cursor.run("DROP TABLE IF EXISTS turn")  # waits for those that have it locked
     cursor.run("DROP INDEX IF EXISTS resource_url")
     cursor.run(cursor.dialect.types["url_index"])
@@ -85,7 +85,7 @@ MIGRATIONS: dict[int, Migration] = {1: _give_up_the_row_of_the_turn}
 
 
 def schema_statements(types: dict[str, str]) -> list[str]:
-    """The DDL in an engine's own types."""
+    """The DDL with the types of an engine."""
     text = re.sub(r"\{(\w+)\}", lambda match: types[match[1]], CATALOG_TABLES)
     return [part.strip() for part in text.split(";") if part.strip()]
 
@@ -95,8 +95,8 @@ def prepare_schema(
 ) -> None:
     """Creates the tables, or brings older ones up to date.
 
-    A catalogue of a later release raises NewerFormat and is left alone, one that is only half rebuilt raises Damaged.
-    `begins` is called before the tables of a new one are made, and may refuse that.
+    A catalogue of a later release raises NewerFormat and is not changed, one that is only half rebuilt raises Damaged.
+    `begins` is called before the tables of a new one are created, and may refuse that.
     """
     found, known = _schema_version(database, database.dialect.name), database.dialect.schema
     if found < 0:
@@ -126,7 +126,7 @@ def _upgrade_schema(cursor: Cursor, database: Database, found: int, begins: Call
 
 
 def mark_schema(cursor: Cursor, *, whole: bool) -> None:
-    """Says which schema the catalogue has; one that is being filled from packs opens for nobody until it is whole."""
+    """Stores the schema of the catalogue; one that is being filled from packs cannot be opened until it is complete."""
     version = cursor.dialect.schema
     cursor.run(
         "INSERT INTO meta (name, value) VALUES ('schema', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -157,7 +157,7 @@ _KINDS = {"INT": "integer", "TEXT": "text", "BLOB": "blob"}
 
 
 def misfits(reader: RowReader, table: str) -> str:
-    """What finds the rows of a SQLite table that have a value of another type than its column."""
+    """The condition that finds the rows of a SQLite table that have a value of another type than its column."""
     tests = []
     for _, column, declared, *_ in reader.all(f"PRAGMA table_info({table})"):
         kinds = [kind for word, kind in _KINDS.items() if word in str(declared)]
@@ -176,7 +176,7 @@ _JSON = {
 
 
 class DamagedJson(NamedTuple):
-    """Rows of a table in which a column holds no JSON any more: how many, what finds them, what may stand there."""
+    """Rows of a table in which a column is no longer JSON: how many, what finds them, what may replace it."""
 
     table: str
     column: str
@@ -186,7 +186,7 @@ class DamagedJson(NamedTuple):
 
 
 def damaged_json(reader: RowReader) -> Iterator[DamagedJson]:
-    """What damage has left of JSON in a SQLite file."""
+    """Damaged JSON in a SQLite file."""
     for (table, column), instead in _JSON.items():
         test = f"NOT json_valid({column})"
         if reader.one(_TABLE_EXISTS["sqlite"], (table,)) is None:
@@ -202,14 +202,14 @@ class RowReader(Protocol):
         """The first row, or None."""
 
     def count(self, statement: str, values: Sequence[Any] = ()) -> int:
-        """The one number that a question asks for, 0 for none."""
+        """The one number that a query returns, 0 for none."""
 
     def all(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows."""
 
 
 class ResourceRow(NamedTuple):
-    """A URL we know. `newest` is the id of its newest version, `checked` its last check."""
+    """A known URL. `newest` is the id of its newest version, `checked` its last check."""
 
     id: int
     url: str
@@ -220,7 +220,7 @@ class ResourceRow(NamedTuple):
 
 
 class ContentRow(NamedTuple):
-    """Bytes by digest, and where they lie."""
+    """Bytes by digest, and where they are."""
 
     id: int
     identity: int
@@ -282,7 +282,7 @@ ADDED_COLUMNS = {
 
 
 def ensure_tables(database: Database, topic: str, ddl: str) -> None:
-    """Makes the tables of a topic (`CREATE TABLE IF NOT EXISTS ...;`); costs nothing once they are there.
+    """Creates the tables of a topic (`CREATE TABLE IF NOT EXISTS ...;`); costs nothing once they exist.
 
     Types are written as in `schema.py`: `{id}`, `{blob}`, `{float}`, `{clustered}`.
     Must not be called inside a transaction of the same database.
@@ -301,7 +301,7 @@ def ensure_tables(database: Database, topic: str, ddl: str) -> None:
 
 
 def has_table(database: Database, table: str) -> bool:
-    """Whether a table has been made, asked again as long as it has not; one of an earlier release gets its columns."""
+    """Whether a table exists, tested again until it does; one of an earlier release gets new columns."""
     made = _KNOWN_TABLES.setdefault(database, set())
     mark = "table " + table
     if mark not in made and database.one(_TABLE_EXISTS[database.dialect.name], (table,)) is not None:
@@ -323,9 +323,9 @@ def _add_columns(cursor: Cursor, engine: str, table: str) -> None:
 
 
 class TopicTables:
-    """Tables that only some archives have: made at their first write, and until then all reads answer empty.
+    """Tables that only some archives have: created at their first write; until then all reads return nothing.
 
-    `table` is the one that tells whether they are there; `ddl` makes them all.
+    `table` is the one that shows whether they exist; `ddl` creates them all.
     """
 
     topic = table = ddl = ""
@@ -334,7 +334,7 @@ class TopicTables:
         self._database = database
 
     def ensure(self) -> None:
-        """Makes the tables; must not be called inside a transaction."""
+        """Creates the tables; must not be called inside a transaction."""
         ensure_tables(self._database, self.topic, self.ddl)
 
     def _made(self) -> bool:
@@ -357,14 +357,14 @@ _COUNT_PARTITIONS = "SELECT count(*) FROM pg_inherits WHERE inhparent = to_regcl
 
 
 def count_partitions(reader: RowReader, table: str) -> int:
-    """In how many partitions a table lies; 0 for one that lies in one piece."""
+    """How many partitions a table has; 0 for one that is not partitioned."""
     return reader.count(_COUNT_PARTITIONS, (table,))
 
 
 def partition_tables(database: Database, wanted: int) -> list[str]:
-    """Spreads the tables that are there over so many partitions, 1 for none; answers which tables were written anew.
+    """Splits the existing tables into so many partitions, 1 for none; returns which tables were rewritten.
 
-    One transaction a table, in which everybody else waits; nothing is done where the number is right already.
+    One transaction per table, in which all others wait; nothing is done if the number is already right.
     """
     if database.dialect.name != "postgresql":
         raise UsageError("partitions need PostgreSQL; set database.url, or remove database.partitions")
@@ -386,7 +386,7 @@ def _has_other_partitions(reader: RowReader, table: str, wanted: int) -> bool:
 
 
 def _repartition(cursor: Cursor, table: str, wanted: int) -> None:
-    """The table under its name in another form, with the same columns, keys and rows."""
+    """Rewrites a table in another form, with the same name, columns, keys and rows."""
     cursor.run(f"ALTER TABLE {table} RENAME TO {table}_before")
     how = f" PARTITION BY HASH ({PARTITION_KEYS[table]})" if wanted > 1 else ""
     cursor.run(f"CREATE TABLE {table} (LIKE {table}_before INCLUDING ALL){how}")

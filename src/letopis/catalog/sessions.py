@@ -1,9 +1,9 @@
-"""Who is signed in, on which devices they were before, and the second factor of signing in. Rows go with their user.
+"""Who is signed in, on which devices they were before, and the second factor. Rows are removed with their user.
 
-Browsers keep long random texts, the catalogue their hashes: whoever gets a copy of it can make no text of it that lets
-anybody in. The second factor are codes of an authenticator app (RFC 6238), and recovery codes for a lost phone. A code
-holds for half a minute and lets in once. Recovery codes are kept as hashes and go when they are used. Tries are counted
-in the catalogue, so that several workers and a restart allow no more of them than one process does.
+Browsers keep long random texts, the catalogue their hashes: a copy of the catalogue is not enough to sign in. The
+second factor are codes of an authenticator app (RFC 6238), and recovery codes for a lost phone. A code is valid for
+half a minute and works once. Recovery codes are kept as hashes and removed when they are used. Tries are counted in the
+catalogue, so that several workers and a restart allow no more of them than one process does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from letopis.tuples import NamedTuple
 if TYPE_CHECKING:
     import secrets
 else:
-    secrets = lazy("secrets")  # every command comes by here, few let somebody in
+    secrets = lazy("secrets")  # every command loads this, few sign in
 
 SESSION_TABLES = """
 CREATE TABLE IF NOT EXISTS account_session (
@@ -41,11 +41,11 @@ not signed in before a code of theirs comes as well."""
 
 _TABLE = "account_session"
 _MOST: dict[SessionKind, int] = {"session": 100, "device": 20, "entry": 20, "replay": 100, "password": 20}
-"""Of one user; the oldest ones end before others begin."""
+"""Sessions of one user; the oldest ones end before others begin."""
 
 
 def hash_token(token: str) -> bytes:
-    """A fast hash suffices: nobody can guess 256 bits."""
+    """A fast hash suffices: 256 bits cannot be guessed."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -77,7 +77,7 @@ class SessionRows(TopicTables):
     topic, table, ddl = "sessions", _TABLE, SESSION_TABLES
 
     def begin(self, owner: int, kind: SessionKind, now: int, lifetime: int) -> str:
-        """A new text of 256 random bits, told this once."""
+        """A new text of 256 random bits, returned only once."""
         token = secrets.token_urlsafe(32)
         self.ensure()
         with self._database.transaction() as cursor:
@@ -93,7 +93,7 @@ class SessionRows(TopicTables):
         return token
 
     def owner(self, token: str, kind: SessionKind, now: int) -> int | None:
-        """The id of the user whose text it is; None when it is nobody's, or its time is over."""
+        """The id of the user of a text; None if it is unknown or has expired."""
         row = self._one(
             "SELECT owner FROM account_session WHERE hash = ? AND kind = ? AND until > ?",
             (hash_token(token), kind, now),
@@ -101,7 +101,7 @@ class SessionRows(TopicTables):
         return int(row[0]) if row else None
 
     def take(self, token: str, kind: SessionKind, now: int) -> int | None:
-        """`owner`, once: the text is nobody's from now on."""
+        """As `owner`, once: the text is invalid from now on."""
         owner = self.owner(token, kind, now)
         if owner is None:
             return None
@@ -111,7 +111,7 @@ class SessionRows(TopicTables):
 
 
 def end_sessions(database: Database, cursor: Cursor, owner: int, *, devices: bool = False) -> None:
-    """Every session of a user is over, as part of a transaction; with `devices` they are forgotten too."""
+    """Ends every session of a user, as part of a transaction; with `devices` these are removed too."""
     if has_table(database, _TABLE):
         kinds = ("session", "entry", "replay", "password", *(("device",) if devices else ()))
         cursor.run_many("DELETE FROM account_session WHERE owner = ? AND kind = ?", [(owner, kind) for kind in kinds])
@@ -122,7 +122,7 @@ STEP = 30
 DIGITS = 6
 TRIES = 5
 TRY_WINDOW = 300
-"""Seconds within which so many codes may be tried."""
+"""The time in seconds for a limited number of tries."""
 RECOVERY_CODES = 10
 _DRIFT = 1
 _SECRET_BYTES = 20
@@ -157,12 +157,12 @@ def step_of(secret: bytes, code: str, now: int, after: int) -> int | None:
 
 
 def secret_text(secret: bytes) -> str:
-    """A secret as authenticator apps take it: base32 without padding."""
+    """A secret in the form of authenticator apps: base32 without padding."""
     return base64.b32encode(secret).decode().rstrip("=")
 
 
 def authenticator_uri(secret: bytes, name: str, issuer: str) -> str:
-    """The address that hands a secret to an authenticator app."""
+    """The URL that passes a secret to an authenticator app."""
     query = urlencode({"secret": secret_text(secret), "issuer": issuer}, quote_via=quote)
     return f"otpauth://totp/{quote(issuer)}:{quote(name)}?{query}"
 
@@ -178,7 +178,7 @@ def _plain(code: str) -> str:
 
 
 class _Tried(NamedTuple):
-    """A try that was counted: what there is to compare with, and how many there were."""
+    """A counted try: the values to compare with, and how many tries there were."""
 
     secret: bytes
     last_step: int
@@ -187,7 +187,7 @@ class _Tried(NamedTuple):
 
 
 class SecondFactors(TopicTables):
-    """Switches the second factor of users on and off and judges their codes; times are seconds."""
+    """Switches the second factor of users on and off and checks their codes; times are seconds."""
 
     topic, table, ddl = "two factor", _FACTORS, TWO_FACTOR_TABLES
 
@@ -196,7 +196,7 @@ class SecondFactors(TopicTables):
         return {int(row[0]) for row in self._all(f"SELECT owner FROM {_FACTORS} WHERE confirmed = 1")}
 
     def is_on(self, owner: int) -> bool:
-        """Whether somebody signs in with a code."""
+        """Whether a user signs in with a code."""
         return self._row(owner, confirmed=1) is not None
 
     def _row(self, owner: int, confirmed: int) -> bytes | None:
@@ -208,7 +208,7 @@ class SecondFactors(TopicTables):
         return self._row(owner, confirmed=0)
 
     def begin(self, owner: int) -> bytes:
-        """A fresh secret for an authenticator app, whoever has seen an earlier one; it counts after a code of it."""
+        """A new secret for an authenticator app, replacing an earlier one; it takes effect after its first code."""
         if self.is_on(owner):
             raise UsageError("the second factor is on already; switch it off first")
         self.ensure()
@@ -222,7 +222,7 @@ class SecondFactors(TopicTables):
         return secret
 
     def confirm(self, owner: int, code: str, now: int) -> list[str]:
-        """Switches it on with a first code; answers the recovery codes, told this once."""
+        """Switches it on with a first code; returns the recovery codes, only once."""
         secret = self.pending(owner)
         if secret is None:
             raise UsageError("no second factor is being set up; start again")
@@ -282,11 +282,11 @@ class SecondFactors(TopicTables):
         return "recovery code"
 
     def left(self, owner: int) -> int:
-        """How many recovery codes somebody has."""
+        """How many recovery codes a user has."""
         return self._count("SELECT COUNT(*) FROM account_recovery WHERE owner = ?", (owner,))
 
     def off(self, owner: int) -> bool:
-        """Forgets the secret and the recovery codes; whether there were any."""
+        """Removes the secret and the recovery codes; whether there were any."""
         if not self._made():
             return False
         was_on = self.is_on(owner)

@@ -1,6 +1,6 @@
-"""Capture sets: what one look at a whole page brought beside the check of the page itself.
+"""Capture sets: what one check of a whole page recorded besides the check of the page.
 
-A part of a set is a content, its bytes once however often they come again, and a few bytes that belong to this look.
+A part of a set is a content, stored once for all sets, and a few bytes that belong to this check.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NO_SET = (
 
 
 class SetPartRow(NamedTuple):
-    """One part of the set of a page's check; what `part` means is the archive's to say."""
+    """One part of the set of a page's check; the archive defines what `part` means."""
 
     resource: int
     time: int
@@ -48,7 +48,7 @@ class SetParts(TopicTables):
     topic, table, ddl = "sets", "capture_set", SET_TABLES
 
     def add(self, cursor: Cursor, rows: Sequence[SetPartRow]) -> None:
-        """Keeps parts; what is known already stays."""
+        """Stores parts; known ones stay."""
         cursor.run_many(f"INSERT INTO capture_set ({_COLUMNS}) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", rows)
 
     def replace(self, cursor: Cursor, resource: int, rows: Sequence[SetPartRow]) -> None:
@@ -64,7 +64,7 @@ class SetParts(TopicTables):
         return list(map(_part_row, rows))
 
     def beside(self, resource: int, time: int, part: int) -> list[int]:
-        """The times of the last set up to a time and of the first behind it that have a part; none to two."""
+        """The times of the last set up to a time and of the first after it that have a part; none to two."""
         found = []
         for condition in ("time <= ? ORDER BY time DESC", "time > ? ORDER BY time"):
             question = f"SELECT time FROM capture_set WHERE resource = ? AND part = ? AND {condition} LIMIT 1"
@@ -86,13 +86,13 @@ class SetParts(TopicTables):
         return self._one(question, (resource, time, part)) is not None
 
     def drop_orphans(self, cursor: Cursor) -> None:
-        """Forgets the sets of checks that are gone."""
+        """Removes the sets of checks that are gone."""
         if self._made():
             cursor.run(f"DELETE FROM capture_set WHERE {_NO_CHECK}")
             self._drop_qualities(cursor)
 
     def drop_dangling(self, cursor: Cursor) -> None:
-        """Forgets parts whose pages or contents are gone: rows that come later may get their numbers."""
+        """Removes parts whose pages or contents are gone: later rows may get their numbers."""
         if self._made():
             cursor.run(
                 "DELETE FROM capture_set WHERE resource NOT IN (SELECT id FROM resource) "
@@ -101,7 +101,7 @@ class SetParts(TopicTables):
             self._drop_qualities(cursor)
 
     def keep_quality(self, resource: int, time: int, data: bytes) -> None:
-        """Keeps what was found out about a set, in place of what was known before."""
+        """Stores what was measured about a set, replacing earlier values."""
         ensure_tables(self._database, "set qualities", QUALITY_TABLES)
         with self._database.transaction() as cursor:
             cursor.run(
@@ -111,7 +111,7 @@ class SetParts(TopicTables):
             )
 
     def quality(self, resource: int, time: int) -> bytes | None:
-        """What was found out about a set; None where nobody looked."""
+        """What was measured about a set; None if it was not measured."""
         if not has_table(self._database, "set_quality"):
             return None
         row = self._database.one("SELECT data FROM set_quality WHERE resource = ? AND time = ?", (resource, time))
@@ -122,7 +122,7 @@ class SetParts(TopicTables):
             cursor.run(f"DELETE FROM set_quality WHERE {_NO_SET}")
 
     def lose(self, cursor: Cursor, content: int) -> None:
-        """Forgets the parts whose bytes are gone; the checks of page and members stay."""
+        """Removes the parts whose bytes are gone; the checks of page and members stay."""
         if self._made():
             cursor.run("DELETE FROM capture_set WHERE content = ?", (content,))
 

@@ -1,4 +1,4 @@
-"""A catalogue from one engine to another: table by table, each in one transaction, compared afterwards."""
+"""Copies a catalogue from one engine to another: table by table, each in one transaction, compared afterwards."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _BATCH = 5000
 
 
 class TableSpec(NamedTuple):
-    """A table as its definition tells: columns in order, what sorts it, and the column that numbers itself."""
+    """A table according to its definition: columns in order, its sort key, and its column of automatic numbers."""
 
     name: str
     columns: tuple[str, ...]
@@ -94,7 +94,7 @@ def _table_spec(name: str, body: str) -> TableSpec:
 
 
 def known_tables(source: Database, target: Database) -> list[TableSpec]:
-    """All tables that the source has; those of topics are made in the target."""
+    """All tables of the source; those of topics are created in the target."""
     found = tables_in(CATALOG_TABLES)
     for topic, ddl in TOPICS.items():
         part = tables_in(ddl)
@@ -106,7 +106,7 @@ def known_tables(source: Database, target: Database) -> list[TableSpec]:
 
 
 def begin_copy(target: Database) -> set[str]:
-    """The tables that an interrupted copy has finished; UsageError when the target holds an archive of its own."""
+    """The tables that an interrupted copy has finished; UsageError if the target already has another archive."""
     row = target.one("SELECT value FROM meta WHERE name = ?", (_COPY_MARK,))
     if row is not None:
         return set(filter(None, str(row[0]).split(",")))
@@ -118,7 +118,7 @@ def begin_copy(target: Database) -> set[str]:
 
 
 def end_copy(target: Database) -> None:
-    """The copy is whole: the target is an archive like any other."""
+    """Marks the copy as complete: the target is now a normal archive."""
     with target.transaction() as cursor:
         cursor.run("DELETE FROM meta WHERE name = ?", (_COPY_MARK,))
 
@@ -128,7 +128,7 @@ def copy_catalogue(
 ) -> int:
     """Copies all tables but the finished ones as they are at one moment, and compares all; how many rows there are.
 
-    At one moment: hosts are met and leased by statements that nobody's turn keeps waiting.
+    At one moment: hosts are added and leased by statements that wait for no turn.
     """
     found = known_tables(source, target)
     with source.snapshot() as moment:
@@ -144,7 +144,7 @@ def copy_tables(
 ) -> int:
     """Copies tables but the finished ones, and compares all; how many rows there are.
 
-    `progress` hears the name of each table when it is copied, and again when it is compared.
+    `progress` is called with the name of each table when it is copied, and again when it is compared.
     """
     for table in tables:
         if table.name not in finished:
@@ -173,7 +173,7 @@ def copy_table(source: DatabaseSnapshot, target: Database, table: TableSpec, fin
 
 
 def _set_sequence(target: Database, run: Callable[[str], int], table: TableSpec) -> None:
-    """The next row gets a number above those that came."""
+    """The next row gets a number above those that were copied."""
     if target.dialect.name == "postgresql":
         run(
             f"SELECT setval(pg_get_serial_sequence('{table.name}', '{table.numbered}'), "

@@ -1,7 +1,7 @@
 """The log of versions in the order of recording, for those who follow it: overviews, indexes, and API clients.
 
-Followers remember the id of the last version they know. They are told of versions up to `Database.settled` only: beyond
-it, one with a lower id may still become visible after one with a higher id.
+Followers remember the id of the last version they know. They see versions only up to `Database.settled`: beyond it, one
+with a lower id may still become visible after one with a higher id.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from letopis.tuples import NamedTuple
 
 
 class RecentVersion(NamedTuple):
-    """A version as a list shows it; `id` rises in the order of recording."""
+    """A version in a list; `id` increases in the order of recording."""
 
     id: int
     url: str
@@ -28,7 +28,7 @@ class RecentVersion(NamedTuple):
 
 
 class HostPages(NamedTuple):
-    """A host, how many of its pages have been looked at, their versions, when the newest came, and the last look."""
+    """A host, how many of its pages were checked, their versions, the time of the newest, and the last check."""
 
     name: str
     pages: int
@@ -81,7 +81,7 @@ _LOGGED_SINCE = (
 
 
 class LoggedVersion(NamedTuple):
-    """A version without its bytes; the digest is empty where its content is lost."""
+    """A version without its bytes; the digest is empty if its content is lost."""
 
     id: int
     time: int
@@ -113,7 +113,7 @@ class VersionSpan(NamedTuple):
 
 _TROUBLED_URLS = "SELECT resource FROM capture WHERE (status >= 300 AND status <> 304) OR outcome = 3"
 _PAGES_AT_ONCE = 500
-"""Pages that one question names."""
+"""Pages in one query."""
 
 
 class TroubleRow(NamedTuple):
@@ -206,12 +206,12 @@ class RecordedVersions:
         return found
 
     def check_mark(self) -> LogMark:
-        """The mark of all checks that brought no version."""
+        """The mark of all checks without a version."""
         row = self._database.one("SELECT count(*), coalesce(sum(time), 0) FROM capture")
         return LogMark(int(row[0]), int(row[1])) if row else LogMark(0, 0)
 
     def troubled_rows(self) -> Iterator[TroubleRow]:
-        """All checks that brought no version, of every URL that ever was in trouble: URL by URL, oldest first."""
+        """All checks without a version, of every URL that ever failed or redirected: URL by URL, oldest first."""
         rows = self._database.stream(
             "SELECT r.url, c.time, c.status, c.outcome, c.head, c.extra FROM capture c "
             f"JOIN resource r ON r.id = c.resource WHERE c.resource IN ({_TROUBLED_URLS}) ORDER BY c.resource, c.time"
@@ -229,7 +229,7 @@ CLIENT_TABLES = (
 
 
 class NewVersion(NamedTuple):
-    """A version as followers are told of it; `id` rises in the order of recording."""
+    """A version as followers see it; `id` increases in the order of recording."""
 
     id: int
     url: str
@@ -242,7 +242,7 @@ class NewVersion(NamedTuple):
 
 
 class ChangeClients(TopicTables):
-    """One cursor a client, moved by acknowledgement alone."""
+    """One cursor per client, moved only by acknowledgement."""
 
     topic, table, ddl = "clients", "change_client", CLIENT_TABLES
 
@@ -251,7 +251,7 @@ class ChangeClients(TopicTables):
         return self._count("SELECT version FROM change_client WHERE name = ?", (name,))
 
     def acknowledge(self, name: str, version: int, now: int) -> int:
-        """Moves a cursor on, never back; answers where it stands."""
+        """Moves a cursor forward, never back; returns its position."""
         self.ensure()
         with self._database.transaction() as cursor:
             cursor.run(

@@ -1,4 +1,4 @@
-"""Versions and the other checks of a URL: written in batches, read as rows or with all it takes to read bodies."""
+"""Versions and the other checks of a URL: written in batches, read as rows or with all that reading bodies needs."""
 
 from __future__ import annotations
 
@@ -100,14 +100,14 @@ class Versions:
         return int((self._database.one("SELECT count(*) FROM capture WHERE resource = ?", (resource,)) or (0,))[0])
 
     def capture_at(self, resource: int, time: int) -> CaptureRow | None:
-        """The check at exactly this time, where it brought no version."""
+        """The check at exactly this time, if it has no version."""
         row = self._database.one(f"SELECT {_CAPTURE} FROM capture WHERE resource = ? AND time = ?", (resource, time))
         return CaptureRow(*row) if row else None
 
     def drop_check(self, cursor: Cursor, resource: int, time: int) -> None:
-        """Forgets the check at exactly this time, with the version it brought; later ones move up.
+        """Removes the check at exactly this time, with its version; later ones move up.
 
-        A URL without any other is then one that was never checked.
+        A URL without another check then counts as never checked.
         """
         cursor.run("DELETE FROM capture WHERE resource = ? AND time = ?", (resource, time))
         versions = self.of(resource, cursor)
@@ -124,7 +124,7 @@ class Versions:
     def give_head(
         self, cursor: Cursor, resource: int, time: int, head: int, details: Callable[[str | None], str | None]
     ) -> None:
-        """Gives the check at exactly this time another head, with what `details` makes of the details it has."""
+        """Gives the check at exactly this time another head, and the result of `details` for its details."""
         for table in ("version", "capture"):
             where = f"FROM {table} WHERE resource = ? AND time = ?"
             for (extra,) in cursor.all(f"SELECT extra {where}", (resource, time)):
@@ -149,7 +149,7 @@ class Versions:
         return [VersionRow(*row) for row in rows]
 
     def make_room(self, cursor: Cursor, resource: int, number: int) -> None:
-        """Raises the numbers from `number` on by one, for a version that comes in late."""
+        """Raises the numbers from `number` on by one, for a version that arrives late."""
         self.forget_verdict(cursor, resource, number)
         cursor.run("UPDATE version SET number = number + 1 WHERE resource = ? AND number >= ?", (resource, number))
         cursor.run("UPDATE capture SET number = number + 1 WHERE resource = ? AND number >= ?", (resource, number))
@@ -164,38 +164,38 @@ class Versions:
         return CaptureRow(*found) if found else None
 
     def follow(self, cursor: Cursor, row: VersionRow, before: int) -> None:
-        """Checks that named version `before` and lie after this one name this one."""
+        """Checks that named version `before` and are after this one now name this one."""
         cursor.run(
             "UPDATE capture SET number = ? WHERE resource = ? AND number = ? AND time > ?",
             (row.number, row.resource, before, row.time),
         )
 
     def drop_capture(self, cursor: Cursor, row: CaptureRow) -> None:
-        """Forgets a check that found nothing new."""
+        """Removes a check that found nothing new."""
         cursor.run("DELETE FROM capture WHERE resource = ? AND time = ?", (row.resource, row.time))
 
     def set_verdict(self, cursor: Cursor, version: int, meaningful: bool | None, extra: str | None) -> None:
-        """Whether a version is a change that a person would call one, and the details that say why."""
+        """Stores whether a version is a meaningful change, and the details that say why."""
         verdict = None if meaningful is None else int(meaningful)
         cursor.run("UPDATE version SET meaningful = ?, extra = ? WHERE id = ?", (verdict, extra, version))
 
     def forget_verdict(self, cursor: Cursor, resource: int, number: int) -> None:
-        """A version has another neighbour than the one it was judged against."""
+        """Removes the verdict of a version that has another neighbour now."""
         cursor.run("UPDATE version SET meaningful = NULL WHERE resource = ? AND number = ?", (resource, number))
 
     def begin_earlier(self, cursor: Cursor, row: VersionRow) -> None:
-        """A late arrival equals this version: it began earlier than we knew, with the answer that came then."""
+        """A late arrival equals this version: the version began earlier, with the answer of that time."""
         cursor.run(
             "UPDATE version SET time = ?, head = ?, status = ?, extra = ? WHERE id = ?",
             (row.time, row.head, row.status, row.extra, row.id),
         )
 
     def set_content(self, cursor: Cursor, version: int, content: int) -> None:
-        """Puts a reference right that damage has changed."""
+        """Corrects a reference that damage has changed."""
         cursor.run("UPDATE version SET content = ? WHERE id = ?", (content, version))
 
     def taken(self, cursor: Cursor, resource: int, time: int) -> bool:
-        """Whether some check of the URL already has this very millisecond."""
+        """Whether a check of the URL already has exactly this millisecond."""
         capture = cursor.one("SELECT 1 FROM capture WHERE resource = ? AND time = ?", (resource, time))
         version = cursor.one("SELECT 1 FROM version WHERE resource = ? AND time = ?", (resource, time))
         return capture is not None or version is not None
@@ -208,7 +208,7 @@ class Versions:
         return self._database.one("SELECT 1 FROM capture WHERE resource = ? AND time = ?", (resource, time)) is not None
 
     def drop(self, cursor: Cursor, resource: int, keep: Iterable[int]) -> int:
-        """Forgets versions that are not in `keep` (ids) and renumbers the rest."""
+        """Removes versions that are not in `keep` (ids) and renumbers the rest."""
         kept = set(keep)
         rows = self.of(resource, cursor)
         for row in rows:
@@ -220,7 +220,7 @@ class Versions:
         return len(rows) - len(renumbered)
 
     def named(self, content: int) -> list[str]:
-        """The versions of a content, as people call them."""
+        """The displayed names of the versions of a content."""
         rows = self._database.all(
             "SELECT version.number, resource.url FROM version "
             "JOIN resource ON resource.id = version.resource WHERE version.content = ?",
@@ -238,7 +238,7 @@ class Versions:
         return [(str(url), int(time)) for url, time in rows]
 
     def lose(self, cursor: Cursor, content: int) -> None:
-        """Forgets a content whose bytes are gone with all its versions; later ones move up."""
+        """Removes a content whose bytes are gone with all its versions; later ones move up."""
         rows = cursor.all("SELECT id, resource FROM version WHERE content = ?", (content,))
         for resource in {row[1] for row in rows}:
             gone = {row[0] for row in rows if row[1] == resource}
@@ -247,7 +247,7 @@ class Versions:
         cursor.run("DELETE FROM content WHERE id = ?", (content,))
 
     def _keep(self, cursor: Cursor, resource: int, kept: Sequence[VersionRow]) -> None:
-        """Forgets all other versions of a URL."""
+        """Removes all other versions of a URL."""
         self.drop(cursor, resource, [row.id for row in kept])
         newest = kept[-1].id if kept else None
         cursor.run("UPDATE resource SET versions = ?, newest = ? WHERE id = ?", (len(kept), newest, resource))
@@ -270,7 +270,7 @@ class Versions:
 class PendingRows:
     """Versions, other checks and sorted keys of one batch, inside the caller's transaction.
 
-    At most `most` versions are added. Whoever reads one of these tables in the same transaction calls `write` first.
+    At most `most` versions are added. Call `write` before reading one of these tables in the same transaction.
     """
 
     def __init__(self, cursor: Cursor, most: int) -> None:
@@ -282,7 +282,7 @@ class PendingRows:
         self._listed: list[tuple[str, int]] = []
 
     def version(self, row: VersionRow) -> VersionRow:
-        """Appends a version; answers with the row that has the id which is given out here."""
+        """Appends a version; returns the row with its new id."""
         if self._numbers is None:
             self._numbers = iter(self._cursor.numbers("version", self._most))
         row = row._replace(id=next(self._numbers))
@@ -298,7 +298,7 @@ class PendingRows:
         self._listed.append((surt(row.url), row.id))
 
     def write(self) -> None:
-        """Everything gathered so far."""
+        """Writes everything collected so far."""
         if self._versions:
             self._cursor.bulk("version", VERSION_COLUMNS, self._versions)
         if self._captures:
@@ -349,7 +349,7 @@ _STATES = (
 _LAST_CHECKS = "SELECT url, id, checked, newest FROM resource WHERE url_key IN ({marks})"
 _ROWS_AT_ONCE = 1000
 URLS_AT_ONCE = 250
-"""Names that one statement may ask for."""
+"""Names that one statement may contain."""
 
 
 class StoredVersion(NamedTuple):
@@ -406,7 +406,7 @@ class LastCheck(NamedTuple):
 
 def newest_versions(reader: RowReader, urls: Sequence[str]) -> dict[str, NewestVersion]:
     """What is known of those of many URLs that have a version."""
-    new = tuple.__new__  # here and below in half the time that the classes take: every look comes through here
+    new = tuple.__new__  # here and below in half the time of the classes: this runs for every check
     return {row[0]: new(NewestVersion, row) for row in _rows_of_urls(reader, _NEWEST_OF_URLS, urls)}
 
 

@@ -1,12 +1,12 @@
-"""Standing checks, their alerts, and the outbox of notifications.
+"""Watches, their alerts, and the outbox of notifications.
 
-A page may have several watches: the column `url` holds the key of a watch, which is the address of its page, with `#`
-and a name behind it for all but the first. Addresses of pages have no fragment.
+A page may have several watches: the column `url` holds the key of a watch, which is the address of its page, followed
+by `#` and a name for all but the first. Addresses of pages have no fragment.
 
-Three steps, each durable before the next: the check is recorded by the archive; `save_judged` writes the watch's new
-state, its alerts and one pending delivery a target in one transaction; a delivery is marked `sent` after its target
-took it. A crash after the first step leaves the watch due, and the same checks are judged again; a crash after the
-second loses nothing; a crash between sending and marking sends once more, with the same key.
+Three steps, each durable before the next: the check is recorded by the archive; `save_judged` writes the new state of
+the watch, its alerts and one pending delivery per target in one transaction; a delivery is marked `sent` after its
+target accepted it. A crash after the first step leaves the watch due, and the same checks are judged again; a crash
+after the second loses nothing; a crash between sending and marking sends once more, with the same key.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ CREATE INDEX IF NOT EXISTS delivery_due ON delivery (due) WHERE state = 'pending
 FOUND = "found"
 """The kind of an alert of a saved search."""
 TEST = "test"
-"""The kind of what stands among the alerts for the sake of its deliveries only: a test of targets."""
+"""The kind of rows that are among the alerts only because of their deliveries: a test of targets."""
 NEVER = 253_370_764_800_000
 """When a paused watch is due: the year 9999."""
 _WATCH_COLUMNS = "id, url, kind, tag, source, spec, state, due, added"
 
 
 def saved_key(number: int) -> str:
-    """What stands for a saved search among the keys of watches."""
+    """The prefix for a saved search among the keys of watches."""
     return f"saved:{number}"
 
 
 def watch_key(url: str, name: str = "") -> str:
-    """What tells the watches of an archive apart."""
+    """What distinguishes the watches of an archive."""
     return f"{url}#{name}" if name else url
 
 
 def stored_json(text: str) -> dict[str, Any]:
-    """What a row keeps as JSON; Damaged where it is none, which only damage makes of it."""
+    """The JSON of a row; Damaged if it is invalid."""
     try:
         found: dict[str, Any] = json.loads(text)
     except ValueError:
@@ -113,7 +113,7 @@ class DeliveryRow(NamedTuple):
 
 
 class UndeliveredAlerts(NamedTuple):
-    """How many notifications of a watch are tried again, how many were given up, and why the latest was not taken."""
+    """How many notifications of a watch are tried again, how many were given up, and why the latest was refused."""
 
     retried: int
     failed: int
@@ -130,7 +130,7 @@ class JudgedWatch(NamedTuple):
 
 
 class NewAlert(NamedTuple):
-    """An alert that is about to be recorded, and its targets: (target, guarded). `due` is when they are told of it."""
+    """An alert to be recorded, and its targets: (target, guarded). `due` is when they are notified."""
 
     alert: AlertRow
     targets: Sequence[tuple[str, bool]]
@@ -138,14 +138,14 @@ class NewAlert(NamedTuple):
 
 
 class Watches(TopicTables):
-    """Reads answer empty until the first watch is made; every change is one transaction."""
+    """Reads return nothing until the first watch is created; every change is one transaction."""
 
     topic, table, ddl = "watches", "watch", WATCH_TABLES
 
     # Watches
 
     def save(self, keys: Iterable[str], make: Callable[[str, WatchRow | None], WatchRow]) -> None:
-        """Makes or changes watches, all or none: `make` turns a key and the row it has into its new row.
+        """Creates or changes watches, all or none: `make` turns a key and the row it has into its new row.
 
         A sitemap that becomes a plain page no longer watches the pages that it named.
         """
@@ -176,7 +176,7 @@ class Watches(TopicTables):
             cursor.run_many("DELETE FROM watch WHERE url = ?", [(url,) for url in gone])
 
     def remove(self, rows: Iterable[WatchRow]) -> list[int]:
-        """Ends watches, and those that a sitemap among them named; answers how many for each."""
+        """Removes watches, and those that a sitemap among them named; returns how many for each."""
         with self._database.transaction() as cursor:
             return [
                 cursor.run("DELETE FROM watch WHERE id = ? OR source = ?", (row.id, _source_of(row))) for row in rows
@@ -193,7 +193,7 @@ class Watches(TopicTables):
         return WatchRow(*rows[0]) if rows else None
 
     def of_page(self, url: str) -> list[WatchRow]:
-        """All watches of a page, the oldest first."""
+        """All watches of a page, oldest first."""
         start = watch_key(url, "x")[:-1]
         question = f"SELECT {_WATCH_COLUMNS} FROM watch WHERE url = ? OR substr(url, 1, ?) = ? ORDER BY id"
         return [WatchRow(*row) for row in self._all(question, (url, len(start), start))]
@@ -206,7 +206,7 @@ class Watches(TopicTables):
         return [WatchRow(*row) for row in rows]
 
     def tag_counts(self) -> dict[str, int]:
-        """How many watches have each tag; those without one stand under the empty name."""
+        """How many watches have each tag; those without one are under the empty name."""
         rows = self._all("SELECT tag, count(*) FROM watch GROUP BY tag ORDER BY tag")
         return {str(name): int(count) for name, count in rows}
 
@@ -227,20 +227,20 @@ class Watches(TopicTables):
             cursor.run_many("UPDATE watch SET tag = ? WHERE id = ?", [(tag, row.id) for row in rows])
 
     def claim_due(self, now: int, limit: int, until: int) -> list[WatchRow]:
-        """Takes watches whose time has come, the longest waiting first: nobody else gets them before `until`.
+        """Claims watches that are due, the longest waiting first: no other process gets them before `until`.
 
-        They are due then, should whoever took them die; the rows tell when they were due before.
+        They become due again then, if the process that claimed them dies; the rows have their earlier due times.
         """
         question = f"SELECT {_WATCH_COLUMNS} FROM watch WHERE due <= ? ORDER BY due, id LIMIT ?"
         if not self._all(question, (now, 1)):
             return []
-        with self._database.transaction() as cursor:  # which nobody else writes in, so what is read stays true
+        with self._database.transaction() as cursor:  # no other process writes during it, so what is read stays valid
             rows = [WatchRow(*row) for row in cursor.all(question, (now, limit))]
             cursor.run_many("UPDATE watch SET due = ? WHERE id = ?", [(until, row.id) for row in rows])
             return rows
 
     def count_due(self, now: int) -> int:
-        """How many watches have their time come."""
+        """How many watches are due."""
         return self._count("SELECT count(*) FROM watch WHERE due <= ?", (now,))
 
     def due_after(self, due: int) -> list[WatchRow]:
@@ -249,7 +249,7 @@ class Watches(TopicTables):
         return [WatchRow(*row) for row in self._all(question, (due, NEVER))]
 
     def bring_back(self, rows: Iterable[WatchRow], due: int) -> None:
-        """Gives watches another time, unless somebody gave them one since they were read."""
+        """Gives watches another time, unless they got another since they were read."""
         with self._database.transaction() as cursor:
             values = [(due, row.id, row.due) for row in rows]
             cursor.run_many("UPDATE watch SET due = ? WHERE id = ? AND due = ?", values)

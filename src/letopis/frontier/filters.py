@@ -1,4 +1,4 @@
-"""What the owner of a crawl wants: filters as small expressions, and the focus on words and languages.
+"""What a crawl selects: filters as small expressions, and the focus on words and languages.
 
 Filters as small expressions: `host == "a.cz" and depth < 5 and path ~ "^/en/"`.
 
@@ -10,10 +10,9 @@ Filters as small expressions: `host == "a.cz" and depth < 5 and path ~ "^/en/"`.
     operator    = "==" | "!=" | "<" | "<=" | ">" | ">=" | "~"
 
 Text fields: url, host, path, type, lang, words. Number fields: depth, status, bytes. `~` searches a regular expression;
-`"word" in words` looks for a part of the text. There is nothing to call and nothing to reach; only the time of a
-regular expression is not bounded, so filters are for owners to write. A comparison with a field that is not known yet
-(status before the fetch) is neither true nor false, and a filter refuses only what is false: never for want of
-knowledge.
+`"word" in words` searches a part of the text. Expressions can call nothing and reach nothing; only the time of a
+regular expression is not bounded, so only owners may write filters. A comparison with a field that is not known yet
+(status before the fetch) is neither true nor false, and a filter refuses only what is false, never what is unknown.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _MOST_CHARACTERS = 4096
 
 @dataclass(frozen=True, slots=True)
 class FilterFacts:
-    """What a filter may ask about. None: not known yet."""
+    """The fields of a filter. None: not known yet."""
 
     url: str | None = None
     host: str | None = None
@@ -65,7 +64,7 @@ class FilterFacts:
 
 
 FilterTest = Callable[[FilterFacts], bool | None]
-"""True, False, or None where a fact is missing."""
+"""True, False, or None if a fact is missing."""
 
 
 class _Token(NamedTuple):
@@ -76,13 +75,13 @@ class _Token(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CrawlFilter:
-    """A parsed expression; an empty text lets everything pass."""
+    """A parsed expression; an empty text accepts everything."""
 
     text: str
     test: FilterTest
 
     def passes(self, facts: FilterFacts) -> bool:
-        """Whether nothing speaks against it, as far as the facts are known."""
+        """Whether it is not false, as far as the facts are known."""
         return self.test(facts) is not False
 
 
@@ -287,7 +286,7 @@ _WORD = re.compile(r"[^\W_]+")
 _TITLE_WEIGHT = 3.0
 _ENOUGH_HITS = 5.0
 _MOST_WORTH = 0.99
-"""Below 1, so that the whole part of a priority tells how many poor pages lie before."""
+"""Below 1, so that the integer part of a priority is the number of poor pages before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +294,7 @@ class CrawlFocus:
     """What a crawl is about. Empty parts do not count.
 
     `keywords` are lower-case words, or phrases of words with blanks between. A page's links are followed when its score
-    reaches `threshold`, and also `patience` links further on, since good pages lie behind poor ones.
+    reaches `threshold`, and also `patience` links further, since good pages may follow poor ones.
     """
 
     keywords: tuple[str, ...] = ()
@@ -317,7 +316,7 @@ class LinkInterest:
 def focus_score(focus: CrawlFocus, title: str, text: str, language: str) -> float:
     """0 to 1: how much a page is about the key words, in a language that counts.
 
-    Each key word adds at most once its worth, and long pages need more hits.
+    Each key word counts at most once, and long pages need more hits.
     """
     if focus.languages and language and language not in focus.languages:
         return 0.0
@@ -333,7 +332,7 @@ def focus_score(focus: CrawlFocus, title: str, text: str, language: str) -> floa
 
 
 def link_interest(focus: CrawlFocus, page_score: float, poor: int, anchor: str = "") -> LinkInterest:
-    """What follows for a link of a page with this score, found `poor` pages after the last good one."""
+    """The plan for a link of a page with this score, found `poor` pages after the last good one."""
     behind = 0 if page_score >= focus.threshold else poor + 1
     named = any(f" {word} " in _fold_words(anchor) for word in focus.keywords) if anchor else False
     follow = behind <= focus.patience or named
@@ -342,7 +341,7 @@ def link_interest(focus: CrawlFocus, page_score: float, poor: int, anchor: str =
 
 
 def poor_before(priority: float) -> int:
-    """How many poor pages lie before a page that was planned with this priority: what a queue remembers of a focus."""
+    """How many poor pages precede a page that was planned with this priority: what a queue stores of a focus."""
     return max(0, -math.floor(priority))
 
 

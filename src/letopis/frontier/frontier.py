@@ -1,8 +1,8 @@
 """The frontier: which URL may be fetched now.
 
-Durable queues lie in a store; in memory are the keys of what was seen (a set while they are few, a sieve when they are
+Durable queues are in a store; in memory are the keys of seen URLs (a set while they are few, a sieve when they are
 many) and a bounded number of hosts with the next few URLs of each. A ticket is one URL whose host and address may both
-be asked now; a host has one ticket out at a time.
+get a request now; a host has one open ticket at a time.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ else:
 
 _MAX_IN_SET = 50_000
 _MOST_READ = 100_000
-"""Keys that are read when a frontier begins: a tenth of a second of reading."""
+"""Keys that are read when a frontier starts: a tenth of a second of reading."""
 
 
 class SeenUrls:
-    """The keys of all URLs met so far; each passes once.
+    """The keys of all URLs seen so far; each passes once.
 
-    Up to `few` keys stand in a set, which is quicker for the links of a page and starts at once; with more, all go over
-    to a `Sieve`, which takes a fifth of the memory. Both answer the same. Not shared between threads.
+    Up to `few` keys are in a set, which is faster for the links of a page and starts at once; with more, all move to a
+    `Sieve`, which takes a fifth of the memory. Both give the same answers. Not shared between threads.
     """
 
     def __init__(self, few: int = _MAX_IN_SET, *, whole: bool = True) -> None:
-        """Not `whole`: URLs were met that it was never told of."""
+        """Not `whole`: there are seen URLs that were never added to it."""
         self._few = few
         self._whole = whole
         self._keys: set[int] = set()
@@ -43,7 +43,7 @@ class SeenUrls:
 
     @classmethod
     def rebuilt(cls, store: QueueStore, most: int = _MOST_READ) -> SeenUrls:
-        """One that has met the newest keys of a store: a start takes as long whatever has been met before."""
+        """One with the newest keys of a store: the time to start does not depend on how many were seen before."""
         newest = store.newest_keys(most)
         seen = cls(whole=newest.whole)
         seen.unseen(newest.keys)
@@ -51,7 +51,7 @@ class SeenUrls:
 
     @property
     def is_whole(self) -> bool:
-        """Whether a key that passes was never met; else the store has to be asked about it."""
+        """Whether a key that passes was certainly never seen; otherwise the store has to be queried."""
         return self._whole and (self._sieve is None or self._sieve.exact)
 
     def __len__(self) -> int:
@@ -67,7 +67,7 @@ class SeenUrls:
         return self._unseen_of_few(keys) if self._sieve is None else self._sieve.places(keys)
 
     def missing(self, keys: Sequence[int]) -> list[int]:
-        """The places of the keys that would pass; asking changes nothing."""
+        """The places of the keys that would pass; changes nothing."""
         if self._sieve is not None:
             return self._sieve.missing(keys)
         return [place for place, key in enumerate(keys) if key | 1 not in self._keys]
@@ -105,7 +105,7 @@ class Frontier:
     """Gives out tickets and takes them back. Not shared between threads."""
 
     def __init__(self, store: QueueStore, politeness: Politeness, seen: SeenUrls | None = None) -> None:
-        """What was seen last is read from the store unless it is given."""
+        """The keys seen last are read from the store unless they are given."""
         self._store, self._politeness = store, politeness
         self._seen = seen if seen is not None else SeenUrls.rebuilt(store)
         self._bench = Workbench()
@@ -128,7 +128,7 @@ class Frontier:
 
     @property
     def in_flight(self) -> int:
-        """Tickets that are out."""
+        """Open tickets."""
         return len(self._taken)
 
     def filter_unseen(self, urls: Sequence[NewUrl]) -> list[NewUrl]:
@@ -142,11 +142,11 @@ class Frontier:
         return self._never_planned([urls[place] for place in self._seen.unseen([url.key for url in urls])])
 
     def unseen(self, urls: Sequence[NewUrl]) -> list[NewUrl]:
-        """The URLs never seen before; asking does not make them seen."""
+        """The URLs never seen before; does not mark them as seen."""
         return self._never_planned([urls[place] for place in self._seen.missing([url.key for url in urls])])
 
     def _never_planned(self, urls: list[NewUrl]) -> list[NewUrl]:
-        """What is left of URLs that memory does not know: it may not know all, and the store does."""
+        """The URLs of a batch unknown in memory that are also unknown in the store, which knows all."""
         if self._seen.is_whole or not urls:
             return urls
         planned = self._store.planned([url.key for url in urls])
@@ -159,7 +159,7 @@ class Frontier:
         return len(hosts)
 
     def notice(self, hosts: Iterable[int]) -> None:
-        """URLs of these hosts were stored or made due: look for them soon."""
+        """URLs of these hosts were stored or made due: they are loaded soon."""
         for host in hosts:
             if host in self._hosts:
                 self._noticed.add(host)
@@ -186,9 +186,9 @@ class Frontier:
         return None
 
     def next_ready(self, now: int) -> int | None:
-        """When `take` is worth calling again; `now` if something came up since it gave None.
+        """When `take` is worth calling again; `now` if something changed since it returned None.
 
-        None: nothing will be ready before a ticket is given back or recorded, or a URL is added.
+        None: nothing will be ready before a ticket is returned or recorded, or a URL is added.
         """
         open_at = self._bandwidth.ready_at(now)
         if open_at > now:
@@ -201,17 +201,17 @@ class Frontier:
         return min((time for time in times if time is not None), default=None)
 
     def waits(self, now: int) -> bool:
-        """Whether any URL is due, be it held back by a pause: what a crawl that ends asks after `take` gave None.
+        """Whether any URL is due, possibly held back by a pause: an ending crawl needs this after `take`.
 
-        URLs that get due later do not count, nor do tickets that are out.
+        URLs that become due later do not count, nor do open tickets.
         """
         held_back = self._bench.next_ready() is not None or bool(self._asleep)
         return held_back or bool(self._unrecorded) or (bool(self._resting) and self._others_wait(now))
 
     def _next_found(self, now: int) -> int | None:
-        """When a URL that got due since the store was last asked will be found there.
+        """When a URL that became due since the last query of the store will be found there.
 
-        While the bench is full that is when somebody leaves it.
+        While the bench is full that is when a host leaves it.
         """
         if self._others_wait(now):
             return None
@@ -238,7 +238,7 @@ class Frontier:
         return HostUpdate(host.id, ip, host.ready, ip_ready, host.crawl_delay, host.fetched, host.failures, again)
 
     def postpone(self, ticket: Ticket, now: int, until: int = 0) -> None:
-        """Nobody was asked: the URL waits as before, and its host until a time."""
+        """No request was sent: the URL waits as before, and its host until a time."""
         host = self._hosts[ticket.host_id]
         host.ready = max(host.ready, until)
         self.give_back(ticket, FetchResult(now, asked=False))
@@ -256,7 +256,7 @@ class Frontier:
                     heapq.heappush(self._resting, (self._hosts[ticket.host_id].ready, ticket.host_id))
 
     def drop_host(self, host_id: int) -> None:
-        """Forget a host whose lease went to somebody else; a ticket that is out stays out."""
+        """Removes a host whose lease another agent has now; an open ticket stays open."""
         host = self._hosts.get(host_id)
         if host is not None:
             host.queues[NEW].clear()
@@ -267,7 +267,7 @@ class Frontier:
                 del self._hosts[host_id]
 
     def retire(self, host_id: int) -> None:
-        """Take nothing more of a host that goes to somebody else when what was begun of it is recorded.
+        """Takes nothing more of a host that is passed to another agent when its running fetches are recorded.
 
         The store must not hand out URLs of the host any more.
         """
@@ -280,15 +280,15 @@ class Frontier:
                 heapq.heappush(self._resting, (host.ready, host_id))
 
     def idle(self, host_id: int) -> bool:
-        """Whether nothing of a host is under way or waits to be recorded: its facts are all in the store."""
+        """Whether nothing of a host is being fetched or waits to be recorded: its facts are all in the store."""
         host = self._hosts.get(host_id)
         return host_id not in self._unrecorded and (host is None or not host.busy)
 
     def found_at(self, host_id: int, ip: str, now: int) -> bool:
-        """The address of a host with a ticket out was learned before the host was asked.
+        """The address of a host with an open ticket was learned before the request.
 
-        False when others behind that address were asked a moment ago: the
-        ticket is to be given back, the host waits for its turn like them.
+        False if other hosts at that address got requests a moment ago: the ticket must be returned, and the host waits
+        for its turn like them.
         """
         host = self._hosts[host_id]
         if not ip or host.group is None or host.group.ip:
@@ -300,7 +300,7 @@ class Frontier:
         return True
 
     def address_of(self, host_id: int) -> str:
-        """Where a host was last found; empty while that is unknown."""
+        """The last known address of a host; empty while it is unknown."""
         host = self._hosts.get(host_id)
         return host.group.ip if host is not None and host.group is not None else ""
 
@@ -328,13 +328,13 @@ class Frontier:
     def _offer(self, host: Host, now: int) -> None:
         """Back on the bench with what it has, or to rest until its pause is over.
 
-        While others wait for a place, a host that has used up its few URLs makes room, so all hosts come round.
+        While others wait for a place, a host that has used up its few URLs leaves, so all hosts get a turn.
         """
         if host.ready - now > _LONG:
             self._sleep(host, now)
             return
         if self._others_wait(now) and self._awake > self._politeness.most_hosts * _LOW:
-            self._dry_until = [0, 0]  # it is itself one of those who wait now
+            self._dry_until = [0, 0]  # it is one of the waiting hosts now
         else:
             self._load_empty(host, now)
         if host.queues[NEW] or host.queues[AGAIN]:
@@ -369,7 +369,7 @@ class Frontier:
         return self._awake > self._politeness.most_hosts * _FULL
 
     def _load_empty(self, host: Host, now: int) -> bool:
-        """Load the kinds that have run out. Whether anything came."""
+        """Loads the kinds that have run out. Whether anything was loaded."""
         came = False
         for kind in KINDS:
             if not host.queues[kind]:
@@ -405,7 +405,7 @@ class Frontier:
         return host.ahead
 
     def _tidy(self, now: int) -> None:
-        """Hosts that got URLs meanwhile are served, those whose rest is over leave."""
+        """Hosts that got URLs meanwhile are served, those whose pause is over leave."""
         noticed, self._noticed = self._noticed, set()
         for host_id in noticed:
             self._top_up(self._hosts.get(host_id), now)
@@ -417,7 +417,7 @@ class Frontier:
             self._refill(now)
 
     def _refill(self, now: int) -> bool:
-        """Bring some hosts with due URLs to the bench. False when there is no room or nobody is left."""
+        """Bring some hosts with due URLs to the bench. False if there is no place or no host is left."""
         tried = False
         for kind in KINDS:
             if self._dry_until[kind] <= now and not self._crowded:
@@ -439,7 +439,7 @@ class Frontier:
         del self._hosts[host_id]
 
     def _fetch_hosts(self, kind: int, now: int) -> None:
-        """One page of hosts after the cursor; the kind is dry when a whole round gave nobody new."""
+        """One page of hosts after the cursor; the kind is dry if a whole round gave no new host."""
         limit = max(_PAGE, self._politeness.most_hosts - self._awake)
         rows = self._store.hosts_due(now, kind == NEW, limit, self._cursor[kind], self._politeness.max_per_host)
         self._came[kind] += sum(self._welcome(row, kind, now) for row in rows)
@@ -452,7 +452,7 @@ class Frontier:
         self._cursor[kind] = self._came[kind] = 0
 
     def _welcome(self, row: HostState, kind: int, now: int) -> bool:
-        """Put a host on the bench, or give one that is there what got due meanwhile."""
+        """Puts a host on the bench, or gives one that is there what became due meanwhile."""
         host = self._hosts.get(row.id)
         if host is not None:
             host.empty_until = _UNKNOWN

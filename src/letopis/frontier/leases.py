@@ -1,9 +1,9 @@
-"""One owner a host: leases with a fencing token, and how agents share hosts out by them.
+"""One owner per host: leases with a fencing token, and how agents distribute hosts with them.
 
 An agent holds the right to fetch from a host until a time, and extends it while it lives. Each new owner gets a higher
-fence; a record that carries an older fence than the host's is refused by the store, so an agent that slept through its
-lease can do no harm. No agent is special: each leases its fair part of the hosts that have something due, and gives
-surplus hosts back when others join. Times are whole milliseconds.
+fence; a record that carries an older fence than the host's is refused by the store, so an agent that was paused past
+its lease can do no harm. No agent is special: each leases its fair part of the hosts that have something due, and
+releases surplus hosts when others join. Times are whole milliseconds.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class HostLease(NamedTuple):
 
 
 class LeaseStore(Protocol):
-    """Where all agents see the same leases. Each call is one transaction."""
+    """The leases as all agents see them. Each call is one transaction."""
 
     def lease(self, owner: str, now: int, until: int, limit: int) -> list[HostLease]:
-        """Hosts with due URLs that nobody holds, or whose lease is over, given to `owner` with a new fence."""
+        """Hosts with due URLs that have no lease, or an expired one, given to `owner` with a new fence."""
         ...
 
     def renew(self, leases: Sequence[HostLease], now: int, until: int) -> list[HostLease]:
@@ -41,12 +41,12 @@ class LeaseStore(Protocol):
         ...
 
     def release(self, leases: Sequence[HostLease]) -> None:
-        """Give hosts up before their time; leases lost meanwhile are passed over."""
+        """Releases hosts before their time; leases lost meanwhile are ignored."""
         ...
 
 
 class LeaseKeeper:
-    """The leases of one agent: gets them, extends them in time, tells which were lost."""
+    """The leases of one agent: gets them, extends them in time, returns which were lost."""
 
     def __init__(self, store: LeaseStore, owner: str, seconds: float = 60.0) -> None:
         self._store, self._owner, self._span = store, owner, round(seconds * 1000)
@@ -76,11 +76,11 @@ class LeaseKeeper:
         return lost
 
     def holds(self, host: int) -> bool:
-        """The host was ours when we last asked."""
+        """Whether the agent had the host at the last query."""
         return host in self._held
 
     def safe(self, host: int, now: int, fence: int | None = None) -> bool:
-        """The host is ours for certain (under this fence), with a sixth of the time to spare for a fetch."""
+        """Whether the agent certainly has the host (under this fence), with a sixth of the time left for a fetch."""
         lease = self._held.get(host)
         if lease is None or (fence is not None and lease.fence != fence):
             return False
@@ -98,7 +98,7 @@ _TICK_MILLIS_AN_AGENT = 10
 
 
 class _LeaseRows:
-    """The leases of one owner in the record, as their keeper wants them."""
+    """The leases of one owner in the record, in the form of `LeaseStore`."""
 
     def __init__(self, leases: HostLeases) -> None:
         self._leases = leases
@@ -135,11 +135,11 @@ class LeaseManager:
 
     @classmethod
     def named(cls, leases: HostLeases, seconds: float) -> LeaseManager:
-        """With a name that nobody else has."""
+        """Creates an owner with a unique name."""
         return cls(leases, uuid4().hex, seconds)
 
     def queue(self, archive: Archive, arrive: Callable[[HostState], HostState] = lambda host: host) -> LeasedQueue:
-        """The queue that answers with the hosts held here."""
+        """The queue with the hosts held here."""
         return LeasedQueue(archive, self._leases, self.owner, self._holds, arrive)
 
     def _holds(self, host: int) -> bool:
@@ -170,16 +170,16 @@ class LeaseManager:
             frontier.notice(lease.host for lease in self._keeper.want(now, wanted))
 
     def _count(self, now: int, agents: int) -> None:
-        """How many hosts are to be shared out; all agents together count for at most half of the time."""
+        """How many hosts are to be distributed; all agents together spend at most half of the time counting."""
         began = time.monotonic()
         self._busy = self._leases.busy_hosts(now)
         self._next_count = now + round(2000 * agents * (time.monotonic() - began))
 
     def _share(self, frontier: Frontier, hosts: list[int], surplus: int) -> None:
-        """Gives surplus hosts away, those with the least in memory first.
+        """Releases surplus hosts, those with the least in memory first.
 
-        What was begun of a host is finished and recorded before it goes: a
-        host that is always busy must not stay for ever with whoever came first.
+        Running fetches of a host are finished and recorded before it is released: a host that is always busy must not
+        stay forever with the first agent.
         """
         if surplus > 0:
             hosts.sort(key=lambda host: (not frontier.idle(host), frontier.waiting_at(host)))
@@ -189,7 +189,7 @@ class LeaseManager:
             self._free(frontier, [host for host in hosts[:surplus] if frontier.idle(host)])
 
     def _free(self, frontier: Frontier, hosts: Sequence[int]) -> None:
-        """Gives hosts back: a host in whose place another one waits must not be held for nothing."""
+        """Releases hosts: a host must not be held unused while another one waits for its place."""
         if hosts:
             for host in hosts:
                 frontier.drop_host(host)
@@ -197,11 +197,11 @@ class LeaseManager:
             self._keeper.give_up(hosts)
 
     def safe(self, ticket: Ticket, now: int) -> bool:
-        """Whether the ticket's host is ours for certain, for as long as a fetch begun now takes to be sent."""
+        """Whether the agent certainly has the host of the ticket, for as long as sending a request takes."""
         return self._keeper.safe(ticket.host_id, now, ticket.fence)
 
     def held(self, tickets: Iterable[Ticket], now: int) -> HeldHosts:
-        """The hosts of a batch, to be proved ours and kept by the transaction that records it."""
+        """The hosts of a batch, whose leases are verified and kept by the transaction that records it."""
         fences = sorted({(ticket.host_id, ticket.fence) for ticket in tickets})
         return HeldHosts(self._leases, self.owner, fences, now + self._span)
 
@@ -210,5 +210,5 @@ class LeaseManager:
         return self._leases.is_idle(now)
 
     def leave(self) -> None:
-        """Gives everything back."""
+        """Releases everything."""
         self._leases.leave(self.owner)

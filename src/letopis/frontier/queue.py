@@ -28,7 +28,7 @@ from letopis.tuples import NamedTuple
 
 
 class Ticket(NamedTuple):
-    """The right and duty to fetch one URL now. It must be given back."""
+    """The right and duty to fetch one URL now. It must be returned."""
 
     host_id: int
     host: str
@@ -45,9 +45,9 @@ class Ticket(NamedTuple):
 
 
 class QueueStore(Protocol):
-    """Queues of URLs by host. NEW and AGAIN URLs are two kinds, asked for apart.
+    """Queues of URLs by host. NEW and AGAIN URLs are two kinds, queried separately.
 
-    Where hosts are leased, only hosts of this agent are answered.
+    If hosts are leased, only hosts of this agent are returned.
     """
 
     def hosts_due(self, now: int, new: bool, limit: int, after: int, cap: int) -> list[HostState]:
@@ -58,11 +58,11 @@ class QueueStore(Protocol):
         ...
 
     def arrive(self, host: HostState, /) -> HostState:
-        """A host of `hosts_due` is taken up; the answer may know more of its pauses."""
+        """A host of `hosts_due` is added; the answer may know more of its pauses."""
         ...
 
     def next_due(self, now: int) -> int | None:
-        """The earliest time after `now` at which a URL gets due."""
+        """The earliest time after `now` at which a URL becomes due."""
         ...
 
     def load(self, host: int, now: int, new: bool, limit: int) -> list[QueuedUrl]:
@@ -70,7 +70,7 @@ class QueueStore(Protocol):
         ...
 
     def add(self, rows: Sequence[NewUrl], now: int) -> list[int]:
-        """Store unseen URLs as NEW and due at once; known ones are passed over. Ids of the hosts that got any."""
+        """Store unseen URLs as NEW and due at once; known ones are skipped. Ids of the hosts that got any."""
         ...
 
     def newest_keys(self, most: int) -> NewestKeys:
@@ -104,7 +104,7 @@ class NewUrlShare:
         return self.new / max(1, self.new + self.again)
 
     def note(self, new: bool) -> None:
-        """A URL of this kind was taken. What one kind could not use is not saved up for long."""
+        """A URL of this kind was taken. What one kind could not use is not kept for long."""
         self._credit = min(self._BOUND, max(-self._BOUND, self._credit + self._share - new))
         self.new += new
         self.again += not new
@@ -156,7 +156,7 @@ class Host:
 
 
 class AddressGroup:
-    """Hosts behind one address, with the time from which the address may be asked."""
+    """Hosts at one address, with the time from which the address may get a request."""
 
     __slots__ = ("entry", "heaps", "ip", "members", "ready")
 
@@ -167,7 +167,7 @@ class AddressGroup:
 
 
 class Workbench:
-    """Who may be asked next. Not shared between threads."""
+    """Which host may get a request next. Not shared between threads."""
 
     def __init__(self) -> None:
         self._groups: dict[str, AddressGroup] = {}
@@ -201,14 +201,14 @@ class Workbench:
             self._keep_deadline(group)
 
     def _keep_deadline(self, group: AddressGroup) -> None:
-        """An address that nobody uses now may be used again before its time."""
+        """An address that no host uses now may be used again before its time."""
         if group.ip:
             self._left[group.ip] = group.ready
             if len(self._left) > _MOST_LEFT:
                 self._left = dict(heapq.nlargest(_MOST_LEFT // 2, self._left.items(), key=lambda item: item[1]))
 
     def offer(self, host: Host) -> None:
-        """The host may be asked from its deadline on, for each kind it has URLs of."""
+        """The host may get requests from its deadline on, for each kind it has URLs of."""
         group = host.group
         assert group is not None
         for kind in KINDS:
@@ -217,7 +217,7 @@ class Workbench:
                 self._list(group, kind)
 
     def take(self, kind: int, now: int, ip_delay: int) -> Host | None:
-        """A host that may be asked now for a URL of this kind; its address then waits `ip_delay`."""
+        """A host that may get a request now for a URL of this kind; its address then waits `ip_delay`."""
         heap = self._heaps[kind]
         while heap and heap[0][0] <= now:
             key, _, group = heapq.heappop(heap)
@@ -234,7 +234,7 @@ class Workbench:
         return None
 
     def next_ready(self) -> int | None:
-        """The earliest time at which some host may be asked."""
+        """The earliest time at which some host may get a request."""
         times = [heap[0][0] for kind in KINDS for heap in (self._settled(kind),) if heap]
         return min(times, default=None)
 
@@ -252,14 +252,14 @@ class Workbench:
         return heap
 
     def _key(self, group: AddressGroup, kind: int) -> int | None:
-        """When the group may be asked for the kind; None when it has nothing."""
+        """When the group may get a request for the kind; None if it has nothing."""
         heap = group.heaps[kind]
         while heap and heap[0][3].turn != heap[0][2]:
             heapq.heappop(heap)
         return max(group.ready, heap[0][0]) if heap else None
 
     def _list(self, group: AddressGroup, kind: int) -> None:
-        """Make sure the group stands in the heap of the kind, no later than it is ready."""
+        """Ensures that the group is in the heap of the kind, no later than it is ready."""
         key = self._key(group, kind)
         listed = group.entry[kind]
         if key is not None and (listed is None or key < listed):

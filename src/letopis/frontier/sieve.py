@@ -1,8 +1,8 @@
 """The sieve: each URL passes once.
 
 An open-addressing table of 64-bit keys in one numpy array of rows of 16 slots, asked in batches, since links come by
-the page. A key lies in its home row, or in the next one that had room. There are no pointers and no objects: 8 bytes a
-slot, 10.7 to 16 bytes a URL at loads of 0.75 to 0.5.
+the page. A key is in its home row, or in the next one with a free slot. There are no pointers and no objects: 8 bytes
+per slot, 10.7 to 16 bytes per URL at loads of 0.75 to 0.5.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _FEW = 8
 class Sieve:
     """The set of seen keys. Exact until `most_bytes` are used, then it forgets.
 
-    A key reported as seen was seen. Beyond the bound, new keys overwrite old ones and only home rows are looked at, so
-    a key may be reported as unseen again: then the unique index of the store decides. Keys that differ in their lowest
+    A key reported as seen was seen. Beyond the bound, new keys overwrite old ones and only home rows are searched, so a
+    key may be reported as unseen again: then the unique index of the store decides. Keys that differ in their lowest
     bit alone count as equal. Not shared between threads.
     """
 
@@ -142,7 +142,7 @@ class Sieve:
             row = (row + 1) % self._rows
 
     def _overwrite(self, keys: Keys) -> None:
-        """At the bound: a random slot of the home row gives way, or a free one is used."""
+        """At the bound: a random slot of the home row is replaced, or a free one is used."""
         self.exact = False
         homes = self._homes(keys)
         empty = self._table.take(homes, axis=0) == 0

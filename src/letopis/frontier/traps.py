@@ -1,7 +1,7 @@
-"""Spider traps: addresses without end, recognised by their shape and by their number.
+"""Spider traps: endless URLs, recognised by their shape and by their number.
 
-A verdict needs only the address; counting needs a few bytes a pattern of a
-host and is bounded, so that a trap cannot fill the memory either.
+A verdict needs only the URL; counting needs a few bytes per pattern of a host and is bounded, so that a trap cannot
+fill the memory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_SAME = 3
 
 
 class TrapDetector:
-    """Says why an address looks like a trap. Counts addresses that pass, host by host."""
+    """Says why a URL looks like a trap. Counts URLs that pass, host by host."""
 
     def __init__(self, most_depth: int = 16, most_pages: int = 2000, most_patterns: int = 200_000) -> None:
         """0 turns a limit off."""
@@ -38,7 +38,7 @@ class TrapDetector:
         self._counts: dict[int, int] = {}
 
     def why(self, url: str, year: int) -> str:
-        """The reason not to follow a new address, or an empty text; passing addresses are counted.
+        """The reason not to follow a new URL, or an empty text; passing URLs are counted.
 
         `year` is the present one: calendars that lead far from it are traps.
         """
@@ -66,20 +66,20 @@ class TrapDetector:
         return "an endless calendar" if _far_date(path, query, year) else ""
 
     def _thin_out(self) -> None:
-        """All counts fall by the same until half of the patterns are gone; busy ones stay."""
+        """All counts decrease by the same until half of the patterns are gone; frequent ones stay."""
         floor = sorted(self._counts.values())[len(self._counts) // 2]
         self._counts = {key: count - floor for key, count in self._counts.items() if count > floor}
 
 
 def url_pattern(path: str, query: str) -> str:
-    """The address without what merely counts: numbers, long tokens, values of parameters."""
-    # Nearly no path has a token, and to look for one at each letter takes longer than all else here.
+    """The URL without variable parts: numbers, long tokens, values of parameters."""
+    # Hardly any path has a token, and searching one at each letter takes longer than all else here.
     plain = _DIGITS.sub("0", _TOKEN.sub("x", path) if _HEX_RUN.search(path) else path)
     return plain + "?" + "&".join(sorted({part.partition("=")[0] for part in query.split("&")})) if query else plain
 
 
 def has_repeating_segments(segments: list[str]) -> bool:
-    """The same segments come again and again: a/b/a/b/a/b, or one of them more than three times."""
+    """The same segments repeat: a/b/a/b/a/b, or one of them more than three times."""
     if len(segments) > _MOST_SAME and max(segments.count(part) for part in set(segments)) > _MOST_SAME:
         return True
     return any(segments[-3 * size :] == segments[-size:] * 3 for size in range(1, min(3, len(segments) // 3) + 1))

@@ -1,1 +1,1 @@
-"""One look at one URL: may it be asked, fetch, read, compare, hand over for recording."""
+"""One check of one URL: ask whether it is allowed, fetch, parse, compare, and pass the result on to be recorded."""

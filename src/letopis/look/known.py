@@ -1,6 +1,6 @@
-"""What the archive knows of a URL before it is asked again, and when a header alone proves it unchanged.
+"""What the archive knows about a URL before the next request, and when a header alone proves it unchanged.
 
-Digest fields that a host once sent wrongly are not trusted again.
+Digest fields of a host that once sent wrong ones are not trusted again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DIGEST_HEADERS = frozenset({"content-md5", "digest", "repr-digest"})
 
 
 class Validators(NamedTuple):
-    """What a header says about the identity of its content; empty where it says nothing."""
+    """What a header says about the identity of its content; empty if it says nothing."""
 
     etag: str
     last_modified: str
@@ -41,7 +41,7 @@ class Validators(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def validators_of(headers: Headers) -> Validators:
-    """Found in one walk, and remembered: pages of a site often share their header."""
+    """Found in one pass and cached: pages of a site often share their header."""
     first = {name.lower(): value for name, value in reversed(headers)}
     digests = (
         () if DIGEST_HEADERS.isdisjoint(first) else tuple(item for item in headers if item[0].lower() in DIGEST_HEADERS)
@@ -63,7 +63,7 @@ class KnownVersion(NamedTuple):
 
     @property
     def validators(self) -> Validators:
-        """What its header said; etag and date go back to the server as conditions."""
+        """What its header contained; etag and date are sent back to the server as conditions."""
         return validators_of(self.headers)
 
     def unchanged_if(self) -> Headers:
@@ -72,11 +72,11 @@ class KnownVersion(NamedTuple):
         return (*digests, ("Content-Length", length)) if digests and length else ()
 
     def trusted(self, headers: Headers) -> Headers:
-        """The digest fields of a header that are believed of this host."""
+        """The digest fields of a header that are trusted from this host."""
         return tuple(item for item in validators_of(headers).digests if item[0].lower() not in self.distrusted)
 
     def is_same(self, identity: Identity) -> bool:
-        """Whether a body with this identity is the newest version again."""
+        """Whether a body with this identity equals the newest version."""
         return identity.sha1 == self.sha1
 
 
@@ -99,14 +99,14 @@ def _known_of_row(memory: PageMemory, url: str, row: CurrentVersion) -> KnownVer
 _FINAL_FAILURES = frozenset(
     (FailureKind.DNS, FailureKind.CONNECT, FailureKind.TLS, FailureKind.TIMEOUT, FailureKind.FORBIDDEN_ADDRESS)
 )
-"""Failures that another method would meet as well."""
+"""Failures that a request with another method would have too."""
 
 
 def header_suffices(answer: Response, known: KnownVersion) -> bool:
-    """True when no GET is needed: nothing changed by the header's word, or nothing can be had now.
+    """True if no GET is needed: according to the header nothing changed, or nothing can be fetched now.
 
-    An error status settles nothing, since many servers know no HEAD; neither
-    does a header that names no validator, or one of another address.
+    An error status proves nothing, since many servers do not support HEAD; nor does a header without a validator, or
+    the header of another URL.
     """
     if answer.failure is not None:
         return answer.failure.kind in _FINAL_FAILURES
@@ -120,7 +120,7 @@ def header_suffices(answer: Response, known: KnownVersion) -> bool:
 def header_says_same(known: KnownVersion, headers: Headers) -> bool:
     """Whether a header names the content that is known: by its entity tag, else by digest and length.
 
-    A date proves nothing: pages change within a second, and some servers send the time of asking.
+    A date proves nothing: pages change within a second, and some servers send the time of the request.
     """
     now, before = validators_of(headers), known.validators
     if now.etag or before.etag:
@@ -135,10 +135,10 @@ _SIDES: tuple[Literal["removed", "added"], ...] = ("removed", "added")
 
 
 def header_change(before: Headers, now: Headers) -> Change | None:
-    """How a document that was too large to be taken differs from before, by the word of its headers.
+    """How a document that was too large to be stored differs from before, according to its headers.
 
-    Equal entity tags mean the same document; else another tag, length or date
-    means another one. None where the headers name nothing to go by.
+    Equal entity tags mean the same document; otherwise another tag, length or date means another one. None if the
+    headers have none of these.
     """
     old, new = validators_of(before), validators_of(now)
     pairs = [("ETag", old.etag, new.etag)] if old.etag == new.etag != "" else [
@@ -174,9 +174,9 @@ _VERSION_OUTCOMES = (Outcome.NEW, Outcome.CHANGED)
 def check_of_look(
     look: Observation, done: RecordedCapture, known: KnownVersion | None, changed_for_you: bool | None = None
 ) -> Check | None:
-    """Equal to the row that the history now ends with.
+    """Equal to the row that is now the last of the history.
 
-    None where only the record can tell: another process has recorded a version since `known` was read.
+    None if only the record can answer: another process has recorded a version since `known` was read.
     """
     outcome, number = done.outcome, done.number
     is_version, unchanged = outcome in _VERSION_OUTCOMES, outcome is Outcome.UNCHANGED and number is not None
@@ -189,7 +189,7 @@ def check_of_look(
         digest = digest_text(current.sha1)
     raw = len(response.body) if is_version else current.raw_bytes if unchanged and current else 0
     change = look.change
-    # By position, in half the time: every look comes through here.
+    # By position, in half the time: this runs for every check.
     return Check(
         done.url, response.final_url, from_millis(done.time), outcome.available, response.status, outcome, number,
         digest, details.length or raw, header(response.headers, "content-type"), details.hops, details.error,

@@ -1,8 +1,8 @@
-"""Pages that are new or changed: read, compared with the version before, and what they teach about noise.
+"""New and changed pages: they are parsed, compared with the previous version, and used to learn noise.
 
 Profiles of hosts and habits of pages are read from the record when needed and written back in the transaction that
-records the visit. Checks that find nothing new never come here, so the parsers and the rules of comparison behind this
-module are loaded at the first page that needs them.
+records the visit. Checks that find nothing new do not use this module, so the parsers and the rules of comparison are
+loaded at the first page that needs them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class NoiseMemory:
         self._habits: dict[str, PageHabits] = {}
 
     def profile(self, url: str) -> HostProfile:
-        """What the pages of this URL's host share."""
+        """What the pages of the host of this URL have in common."""
         name = host_of(url)
         found = self._profiles.get(name)
         if found is None:
@@ -50,26 +50,26 @@ class NoiseMemory:
         return found
 
     def _shrink(self) -> None:
-        """Lets one go whose profile is in the record: those used last stand at the end, and few are not."""
+        """Removes one whose profile is in the record: those used last are at the end, and few are not recorded yet."""
         if len(self._profiles) > _HOSTS_IN_MEMORY:
             oldest = next((name for name in self._profiles if name not in self._touched), None)
             if oldest is not None:
                 del self._profiles[oldest]
 
     def met(self, url: str, state: Fingerprint, before: Fingerprint | None = None) -> None:
-        """A page of the host in its present state, in place of the state that was met before."""
+        """Replaces the state of a page of the host with its present one."""
         self.profile(url).observe(state, before)
         self._touched.add(host_of(url))
 
     def habits(self, resource: int, number: int) -> PageHabits:
-        """What this page does at every visit, unchanged visits included."""
+        """What changes on this page at every visit, unchanged visits included."""
         data = self._memory.habits(resource)
         habits = PageHabits.from_bytes(data) if data else PageHabits()
         habits.unchanged(self._memory.quiet_visits(resource, number))
         return habits
 
     def learned(self, url: str, habits: PageHabits) -> None:
-        """Habits to be written with the visit that taught them."""
+        """Habits to be written with the visit in which they were learned."""
         self._habits[url] = habits
 
     def hand_over(self) -> None:
@@ -85,7 +85,7 @@ _PLENTY_PAGES, _SELDOM = 128, 64
 
 
 class PageReader:
-    """Reads bodies as pages and judges how much of them is news. For one thread."""
+    """Parses bodies as pages and judges how much of them is news. For one thread."""
 
     def __init__(self, archive: Archive, memory: PageMemory) -> None:
         self._archive = archive
@@ -103,8 +103,8 @@ class PageReader:
     def learns_from(self, url: str, identity: Identity) -> bool:
         """Whether a new page is in the sample that teaches what its host's pages share.
 
-        These are the first, then every eighth, and one of 64 when twice as many are known. A block is
-        boilerplate from a share of 30 % on, which so many pages tell as well as all of them.
+        These are the first ones, then every eighth, and one of 64 when twice as many are known. A block is boilerplate
+        from a share of 30 % on, and such a sample is enough to estimate that.
         """
         pages = self._noise.profile(url).pages
         return pages < _ENOUGH_PAGES or identity.sha1[0] % (_SAMPLED if pages < _PLENTY_PAGES else _SELDOM) == 0
@@ -116,13 +116,13 @@ class PageReader:
         )
 
     def leads(self, response: Response) -> Page:
-        """The links of a page with their texts, and its title: all that the index of links asks of it."""
+        """The links of a page with their texts, and its title: all that the index of links needs."""
         return extract.read_page(
             response.body, response.final_url, response.headers, detect_language=False, mode="basic"
         )
 
     def again(self, body: bytes, url: str, headers: Headers, *, skim: bool) -> Page:
-        """A page whose bytes are known already, no further than its links where nothing else is asked."""
+        """A page whose bytes are already known, parsed only up to its links if nothing else is needed."""
         mode: Literal["skim", "full"] = "skim" if skim else "full"
         return extract.read_page(body, url, headers, detect_language=False, mode=mode)
 
@@ -131,11 +131,11 @@ class PageReader:
         self._noise.hand_over()
 
     def _compare(self, url: str, page: Page, known: KnownVersion) -> Change:
-        """Against the page's own last version; what recurs on the host or at every visit is noise."""
+        """Compares with the last version of the same page; what recurs on the host or at every visit is noise."""
         before = self._archive.answers.by_id(known.version)
         old = _read_page(before.body, known.final_url, before.headers)
         habits = self._noise.habits(known.resource, known.number)
-        # Pages, not fingerprints: links and long paragraphs are told by what fingerprints leave behind.
+        # Pages, not fingerprints: links and long paragraphs need details that fingerprints omit.
         settings, rules = self._archive.settings.change, mute_rules_of(self._archive, url)
         change = verdict.compare(page, [old], self._noise.profile(url), settings, habits=habits, rules=rules)
         self._learn(url, habits, fingerprint(old), fingerprint(page))
@@ -148,5 +148,5 @@ class PageReader:
 
 
 def _read_page(body: bytes, url: str, headers: Headers) -> Page:
-    """The page without a guess at its language, which costs ten times the rest; search makes that later."""
+    """The page without language detection, which costs ten times as much as the rest; search does that later."""
     return extract.read_page(body, url, headers, detect_language=False)

@@ -1,14 +1,14 @@
-"""How long servers are left alone, and the politeness book by which everything that runs on an archive keeps to it.
+"""How long pauses for servers are, and the politeness book with which all users of an archive keep them.
 
-The rules are plain functions: how long a host and its address are left alone after a fetch. By the book crawls, checks,
-watches and downloads of jobs, in one process or in many, take turns. A turn begins right before a host is asked, and
-while it lasts nobody else asks that host; when it ends, the pause that follows is written down. The pause of a turn
-whose process died counts from the moment at which somebody finds that out. Whoever has to wait claims the next turn, so
-that a busy crawl keeps no check out.
+The rules are plain functions: how long the pause for a host and its address is after a fetch. With the book, crawls,
+checks, watches and downloads of jobs take turns, in one process or in many. A turn begins right before a request, and
+while it lasts no other party sends requests to that host; when it ends, the pause that follows is recorded. If the
+process of a turn died, the pause begins when another process notices that. A party that has to wait claims the next
+turn, so that a busy crawl does not keep checks out.
 
-From the moment a crawl plans to ask a host it says how far apart requests must be; while it is at that host this holds
-for all others as well. A crawl without any delay takes no turns, unless a host asks for pauses. The fetching of
-robots.txt takes none. Times are whole milliseconds, delays in the rules are seconds.
+Once a crawl plans requests to a host it sets how far apart they must be; while it crawls that host this applies to all
+other parties too. A crawl without any delay takes no turns, unless a host asks for pauses. Fetching robots.txt takes
+none. Times are whole milliseconds, delays in the rules are seconds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ else:
 class FetchResult(NamedTuple):
     """How a fetch went. `status` is 0 when no answer came.
 
-    Without `asked` the host was not troubled (robots.txt forbids the URL), so it needs no pause.
+    Without `asked` the host got no request (robots.txt forbids the URL), so it needs no pause.
     """
 
     finished: int
@@ -60,7 +60,7 @@ _MOST_DOUBLINGS = 16
 
 
 class Politeness(NamedTuple):
-    """How long hosts and addresses are left alone, and how the fetches are shared out."""
+    """How long the pauses for hosts and addresses are, and how fetches are distributed."""
 
     delay: float = 1.0
     ip_delay: float = 1.0
@@ -74,7 +74,7 @@ class Politeness(NamedTuple):
 
 
 def politeness_of(settings: CrawlSettings) -> Politeness:
-    """The politeness that the settings of a crawl ask for."""
+    """The politeness that the settings of a crawl define."""
     return Politeness(
         delay=settings.delay,
         ip_delay=settings.delay,
@@ -86,12 +86,12 @@ def politeness_of(settings: CrawlSettings) -> Politeness:
 
 
 def is_refused(response: Response) -> bool:
-    """Whether nobody was asked, since that is not allowed."""
+    """Whether no request was sent, since it is not allowed."""
     return response.failure is not None and response.failure.kind in NOT_ASKED
 
 
 def fetch_result(response: Response, crawl_delay: float | None, now: datetime) -> FetchResult:
-    """What an answer means for the pauses of its host, which it has just left."""
+    """What an answer that has just arrived means for the pauses of its host."""
     return FetchResult(
         to_millis(now), response.seconds, response.status, response.ip, retry_after(response, now) or 0.0,
         response.wire_bytes, crawl_delay, response.failure is None or not is_refused(response),
@@ -99,15 +99,15 @@ def fetch_result(response: Response, crawl_delay: float | None, now: datetime) -
 
 
 def failures_in_a_row(failures: int, returned: FetchResult) -> int:
-    """Refusals and silences in a row: 429, 503, and no answer at all."""
+    """Consecutive failures: 429, 503, and no answer at all."""
     return failures + 1 if returned.status in _BUSY_STATUSES or returned.status == 0 else 0
 
 
 def host_pause(politeness: Politeness, crawl_delay: float, failures: int, returned: FetchResult) -> int:
-    """Milliseconds after the end of a fetch in which the host is left alone.
+    """Milliseconds after the end of a fetch without requests to the host.
 
-    The longest of the set delay, the host's Crawl-delay (up to 5 minutes), a multiple of the fetch's duration, a pause
-    that doubles from 5 s with each failure in a row (up to 1 hour), and what Retry-After asks for (up to a day).
+    The longest of the configured delay, the host's Crawl-delay (up to 5 minutes), a multiple of the fetch's duration, a
+    pause that doubles from 5 s with each consecutive failure (up to 1 hour), and Retry-After (up to a day).
     """
     seconds = politeness.delay
     if crawl_delay or politeness.delay_factor:
@@ -129,13 +129,13 @@ class Bandwidth:
         self._clock: int | None = None
 
     def spend(self, count: int, now: int) -> None:
-        """Bytes have travelled."""
+        """Counts transferred bytes."""
         if self._rate:
             self._fill(now)
             self._tokens -= count
 
     def ready_at(self, now: int) -> int:
-        """When the next fetch may begin; `now` or before if at once."""
+        """When the next fetch may begin; `now` or earlier means at once."""
         if not self._rate:
             return now
         self._fill(now)
@@ -148,10 +148,10 @@ class Bandwidth:
 
 
 _LONGEST_FOR_CHECKS = 300_000
-"""No check waits for longer after the last request, whatever the server asked of crawls."""
+"""No check waits longer after the last request, whatever pauses the server demands of crawls."""
 _CLAIM = 500
+"""How long a claimed turn is kept for its claimant after its time has come."""
 _LONG_WAIT = 5.0
-"""How long beyond its time a claimed turn is kept for its claimant."""
 _FILE = "politeness"
 
 
@@ -166,20 +166,20 @@ def _address_key(ip: str) -> int:
 
 
 class PolitenessBook:
-    """The turns of one party: a crawl, or whoever checks. For one thread.
+    """The turns of one party: a crawl, or another process that checks. For one thread.
 
-    Callers see to it that a party has one turn at a host at a time.
+    Callers ensure that a party has only one turn at a host at a time.
     """
 
     def __init__(self, slots: Slots, politeness: Politeness, *, crawls: bool) -> None:
-        """`crawls`: its delay holds for all while it is at a host, and it waits while a host is in trouble."""
+        """`crawls`: its delay applies to all parties while it crawls a host, and it waits while a host fails."""
         self._slots = slots
         self._politeness = politeness
         self._crawls = crawls
         self._delay = round(politeness.delay * 1000)
         self._ip_delay = round(politeness.ip_delay * 1000)
         self._troubled: set[str] = set()
-        """Hosts that asked a crawl without any delay to wait."""
+        """Hosts that demanded pauses of a crawl without any delay."""
         self._closed = False
 
     @property
@@ -188,7 +188,7 @@ class PolitenessBook:
         return self._delay > 0
 
     def arrive(self, host: queues.HostState, now: int) -> queues.HostState:
-        """A crawl plans to ask a host: the host with all pauses that the book knows of."""
+        """Announces that a crawl plans requests to a host; returns the host with all pauses in the book."""
         gap = self._gap(host.crawl_delay)
 
         def note(slot: Slot, address: Slot | None) -> queues.HostState:
@@ -202,9 +202,9 @@ class PolitenessBook:
         return self._slots.change(_host_key(host.name), _address_key(host.ip), now, note)
 
     def begin(self, host: str, ip: str, crawl_delay: float, now: int) -> int:
-        """0 when the turn is ours from now on; else how long to wait before it is worth trying again.
+        """0 if the caller has the turn from now on; otherwise how long to wait before it is worth trying again.
 
-        An empty `ip` stands for the address where the host was last found.
+        An empty `ip` means the last known address of the host.
         """
         gap = self._gap(crawl_delay)
         if not gap and self._crawls and host not in self._troubled:
@@ -237,7 +237,7 @@ class PolitenessBook:
         return self._slots.change(_host_key(host), 0, now, read)
 
     def end(self, host: str, result: FetchResult) -> None:
-        """A turn is over; the pauses of the host and of its address are written down."""
+        """Ends a turn and records the pauses of the host and of its address."""
         crawl_delay, now = result.crawl_delay or 0.0, result.finished
         if self._closed or (self._crawls and not self._gap(crawl_delay) and not self._is_trouble(host, result)):
             return
@@ -261,7 +261,7 @@ class PolitenessBook:
         self._slots.change(_host_key(host), _address_key(result.ip), now, note)
 
     def cut_off(self, host: str, now: int) -> None:
-        """A turn ends and nobody knows what came of it: its least pause follows."""
+        """Ends a turn whose outcome is unknown: its minimum pause follows."""
         if self._closed:
             return
 
@@ -273,12 +273,12 @@ class PolitenessBook:
         self._slots.change(_host_key(host), 0, now, note)
 
     def close(self) -> None:
-        """Gives back what is held; pauses stay in the book. Turns that last end with it, as those of the dead."""
+        """Releases what is held; pauses stay in the book. Turns that still last end as those of dead processes do."""
         self._closed = True
         self._slots.close()
 
     def _is_trouble(self, host: str, result: FetchResult) -> bool:
-        """Whether a host that is asked without any delay has to be left alone, or had to be before."""
+        """Whether a host that is crawled without any delay needs a pause, or needed one before."""
         was = host in self._troubled
         if failures_in_a_row(0, result) or result.retry_after or self._politeness.delay_factor:
             self._troubled.add(host)
@@ -290,7 +290,7 @@ class PolitenessBook:
         return max(self._delay, round(min(crawl_delay, _LONGEST_CRAWL_DELAY) * 1000)) if crawl_delay else self._delay
 
     def _is_free(self, slot: Slot, address: Slot | None, gap: int, now: int) -> bool:
-        """Whether nothing at all speaks against asking now, which most looks find; False where `_wait` has to tell."""
+        """Whether a request is clearly allowed now, as it is for most checks; False if `_wait` has to decide."""
         if slot.ready > now or slot.retry > now or slot.claimed > now or slot.asked + gap > now:
             return False
         if (slot.busy and slot.busy != self._slots.token) or (slot.spacing > gap and slot.spaced > now):
@@ -305,7 +305,7 @@ class PolitenessBook:
         if slot.busy and slot.busy != slots.token:
             if now < slot.busy_until and slots.is_alive(slot.busy):
                 return slots.poll
-            # It died while it asked: all that is known is that this began before.
+            # It died during its request: all that is known is that this began earlier.
             slot.ready = max(slot.ready, min(now, slot.busy_until) + slot.least_pause)
             slot.busy = 0
         opens = self._opens(slot, gap, now)
@@ -316,10 +316,10 @@ class PolitenessBook:
         return opens - now if opens > now else 0
 
     def _opens(self, slot: Slot, gap: int, now: int) -> int:
-        """When a host or an address may be asked, `gap` after the last request at the earliest."""
+        """When a host or an address may get a request, `gap` after the last one at the earliest."""
         if slot.spacing > gap and slot.spaced > now and self._is_spaced_by_others(slot):
             gap = slot.spacing
-        # Compared by hand: every look comes here twice.
+        # Compared by hand: this runs twice for every check.
         opens, spaced = slot.ready, slot.asked + gap
         if self._crawls:
             opens = slot.retry if slot.retry > opens else opens
@@ -343,12 +343,12 @@ class PolitenessBook:
                 self._space(address, self._ip_delay, now)
 
     def _space(self, slot: Slot, gap: int, now: int) -> None:
-        """Says that a crawl is here; one that wants more between two requests goes first."""
+        """Announces a crawl; the one with the longer delay between two requests takes precedence."""
         if slot.spacing <= gap or slot.spaced <= now or not self._is_spaced_by_others(slot):
             slot.spacing, slot.crawler, slot.spaced = gap, self._slots.token, now + self._slots.span
 
     def _keep_away(self, slot: Slot, gap: int, now: int) -> None:
-        """A host in trouble is left to checks: no turn is claimed for which they would wait, and the delay stays."""
+        """A failing host is left to checks: no turn is claimed for which they would wait, and the delay stays."""
         self._space(slot, gap, now)
         if slot.crawler == self._slots.token:
             slot.spaced = max(slot.spaced, slot.retry)
@@ -380,7 +380,7 @@ def tell_once(
 
 
 def open_book(archive: Archive, politeness: Politeness, *, crawls: bool) -> PolitenessBook:
-    """The book of an archive: a file in its folder, or rows where machines share the record.
+    """The book of an archive: a file in its folder, or rows if machines share the record.
 
     A fleet without any delay has no pauses to share.
     """

@@ -1,7 +1,7 @@
-"""What a page needs beside itself: each resource is asked for under the rules of its own host, and kept for the set.
+"""The requisites of a page: each is requested under the rules of its own host, and kept for the capture set.
 
-A browser asks for what the page's scripts want; without one the references that stand in the page and in its styles
-are followed. Nothing is asked twice for one page's set, and what a crawl has recorded a moment ago not again.
+A browser requests what the page's scripts need; without one the references in the page and in its styles are followed.
+Nothing is requested twice for one set, and what a crawl has just recorded is not requested again.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from letopis.urls.request_keys import HttpRequest, request_url
 if TYPE_CHECKING:
     from letopis import extract
 else:
-    # Parsers cost more start-up than most checks, which look at no references.
+    # Loading parsers takes longer than most checks, which follow no references.
     extract = lazy("letopis.extract")
 
 AskWeb = Callable[[Request], Awaitable[Response]]
-"""Asks a host in its turn, as its robots.txt allows; what went wrong stands in the answer."""
+"""Sends a request in the turn of its host, as its robots.txt allows; failures are part of the answer."""
 _KEPT_BYTES = 64 * 1024 * 1024
 _AT_ONCE = 6
 _LEVELS = 3
-"""How deep references are followed: a page, its style, what that imports."""
+"""How deep references are followed: a page, its style sheet, what that imports."""
 _STYLE_RELATIONS = ("stylesheet",)
 _PICTURE_RELATIONS = ("icon", "apple-touch-icon", "mask-icon")
 _FONT_ENDINGS = (".woff2", ".woff", ".ttf", ".otf", ".eot")
@@ -55,7 +55,7 @@ class RecentResources:
         self._bytes = 0
 
     def keep(self, looks: Sequence[Observation], done: Sequence[RecordedCapture]) -> None:
-        """Takes in what was recorded: only what is durable is used again, so that no set names a check in vain."""
+        """Adds what was recorded: only what is durable is reused, so that every check that a set names exists."""
         for look, recorded in zip(looks, done, strict=True):
             if look.whole is None:
                 continue
@@ -65,7 +65,7 @@ class RecentResources:
                     self.add(one.response, times[one.response.url])
 
     def add(self, response: Response, recorded: datetime) -> None:
-        """Keeps an answer that is durable, by the time of its check."""
+        """Stores an answer that is durable, with the time of its check."""
         if self._seconds <= 0 or not response.body or response.status != 200:
             return
         self._drop(response.url)
@@ -88,12 +88,12 @@ class RecentResources:
 
 
 class PageResources:
-    """The resources of one page as they are asked for; `loaded` is what became of them."""
+    """The resources of one page as they are requested; `loaded` has the results."""
 
     def __init__(
         self, archive: Archive, page: Response, ask: AskWeb, recent: RecentResources, *, private_ok: bool
     ) -> None:
-        """A page of the public web has no business with private addresses, whoever asked for it."""
+        """A page of the public web must not reach private addresses, whoever requested it."""
         self._archive = archive
         self._ask = ask
         self._recent = recent
@@ -107,7 +107,7 @@ class PageResources:
         return (shown or LoadedPage())._replace(resources=tuple(self._resources), reused=tuple(self._reused.items()))
 
     async def ask(self, request: Request) -> Response:
-        """The answer to a request of the page: a recorded one of a moment ago, or the host's own."""
+        """The answer to a request of the page: one that was just recorded, or a new one from the host."""
         url = _address_of(request)
         if not url:
             return Response(request.url, request.url, 0, (), b"", self._archive.clock(), failure=_NO_ADDRESS)
@@ -127,7 +127,7 @@ class PageResources:
         return whole
 
     def _whole(self, response: Response, known: KnownVersion | None) -> Response | None:
-        """The answer with its body, which may be that of the version it stands for; None when that is gone."""
+        """The answer with its body, which may be that of the version it refers to; None if that is gone."""
         if known is None or not (response.status == 304 or response.skipped):
             return response
         try:
@@ -138,7 +138,7 @@ class PageResources:
 
 
 def _address_of(request: Request) -> str:
-    """Under which URL the answer to a request is kept; empty where it is none of the web."""
+    """The URL under which the answer to a request is kept; empty if it is not a web URL."""
     fields = {name.lower(): value for name, value in request.headers}
     asked = HttpRequest(request.method, fields.get("content-type", ""), request.body)
     try:
@@ -160,7 +160,7 @@ def _with_conditions(request: Request, known: KnownVersion | None) -> Request:
 async def load_requisites(
     resources: PageResources, page: Response, body: bytes, limits: Limits, settings: CaptureSettings
 ) -> None:
-    """Asks for what a page and its styles refer to, so many resources and bytes, within the time of one exchange."""
+    """Requests what a page and its styles refer to, within limits of count, bytes and the time of one exchange."""
     await _Requisites(resources, limits, settings).load(page._replace(body=body))
 
 
@@ -184,7 +184,7 @@ class _Requisites:
             return
 
     def _wanted(self, document: Response) -> Iterator[tuple[str, str]]:
-        """Kind and address of what a document refers to and nobody has met."""
+        """Kind and URL of the references of a document that were not seen yet."""
         if not document.body or not document.available:
             return
         for link in extract.read_page(document.body, document.final_url, document.headers, mode="basic").links:
@@ -207,7 +207,7 @@ class _Requisites:
 
 
 def requisite_kind(link: Link) -> str:
-    """What the setting `capture.take` calls a reference; empty for links that lead elsewhere."""
+    """The name of a reference in the setting `capture.take`; empty for links to other pages."""
     if link.type is LinkType.LINK:
         relations = link.rel.lower().split()
         if any(one in _STYLE_RELATIONS for one in relations):

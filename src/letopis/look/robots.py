@@ -1,7 +1,7 @@
-"""robots.txt as RFC 9309 reads it: what may be asked, how often, where the sitemaps are; kept for a day.
+"""robots.txt by RFC 9309: what may be fetched, how often, where the sitemaps are; cached for a day.
 
-A file that is badly written is read as its author most likely meant it: missing colons, common misspellings, any line
-ending. Where that leaves two readings, the stricter one for us is taken.
+A malformed file is read as its author most likely meant it: missing colons, common misspellings, any line ending. If
+that leaves two readings, the stricter one is used.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class PathRule(NamedTuple):
 
 
 class _Group:
-    """What the lines about one agent say, gathered from all of its groups."""
+    """The rules for one agent, collected from all of its groups."""
 
     def __init__(self) -> None:
         self.named = False
@@ -71,10 +71,10 @@ class _Group:
 
 
 class RobotsFile:
-    """A robots.txt as one agent has to read it: groups, the most specific rule, wildcards.
+    """A robots.txt as it applies to one agent: groups, the most specific rule, wildcards.
 
-    `agent` is a product name such as `Letopis`; the rules of its own groups
-    hold alone where there is one, those for all agents otherwise.
+    `agent` is a product name such as `Letopis`; if there are groups for it, only their rules apply, otherwise those for
+    all agents.
     """
 
     def __init__(self, text: str, agent: str) -> None:
@@ -111,7 +111,7 @@ class RobotsFile:
                     group.rules += _rules(value, allows=key == _ALLOW)
 
     def _groups_named(self, value: str) -> list[_Group]:
-        """The groups that a user-agent line begins, of those that matter to this agent."""
+        """The groups that a user-agent line begins, if they apply to this agent."""
         if value == "*" or value.startswith(("* ", "*\t")):
             return [self._everybody]
         name = (_NAME.match(value) or [""])[0].lower()
@@ -122,9 +122,9 @@ class RobotsFile:
 
 
 def path_and_query(url: str) -> str:
-    """What rules are compared with: everything behind the host, without the fragment."""
+    """What rules are compared with: everything after the host, without the fragment."""
     at = url.find("/", url.find("://") + 3) if "://" in url else -1
-    if at > 0 and "?" not in (before := url[:at]) and ";" not in before:  # as all addresses in their normal form
+    if at > 0 and "?" not in (before := url[:at]) and ";" not in before:  # as in all normalized URLs
         return url[at:].partition("#")[0]
     rest = url.partition("://")[2] if "://" in url.partition("?")[0] else url.removeprefix("//")
     found = re.search(r"[/?;]", rest)
@@ -133,7 +133,7 @@ def path_and_query(url: str) -> str:
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """The lines that say something, as a known key and its value; half a byte order mark is passed over too."""
+    """The meaningful lines, as a known key and its value; half a byte order mark is skipped too."""
     for line in _LINE_ENDS.split(text.lstrip("\ufeff\ufffd")):
         said = line[:MAX_LINE].partition("#")[0].strip()
         key, colon, value = said.partition(":")
@@ -148,7 +148,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _rules(value: str, *, allows: bool) -> list[PathRule]:
-    """The rules of one line. Allowing a directory's index page allows the directory itself."""
+    """The rules of one line. Allowing the index page of a directory allows the directory."""
     if not value:
         return []
     pattern = _ESCAPE.sub(_encoded, value)
@@ -179,7 +179,7 @@ def _seconds(value: str) -> float | None:
 # What it means for a host
 
 MAX_ROBOTS_BYTES = 500 * 1024
-"""What is read of a robots.txt; the standard asks for at least this much."""
+"""How much of a robots.txt is read; the standard demands at least this much."""
 MAX_ROBOTS_REDIRECTS = 5
 ROBOTS_LIFETIME = timedelta(hours=24)
 _RETRY_SOON = timedelta(minutes=10)
@@ -190,7 +190,7 @@ _NOT_REACHED = frozenset({FailureKind.REDIRECT_LOOP, FailureKind.TOO_MANY_HOPS, 
 
 
 class RobotsRules:
-    """The part of a robots.txt that concerns one agent."""
+    """The part of a robots.txt that applies to one agent."""
 
     __slots__ = ("_file", "crawl_delay", "sitemaps")
 
@@ -208,10 +208,10 @@ class RobotsRules:
 class Robots:
     """A decision about one origin, good until `expires_at`.
 
-    Without rules everything is allowed, unless there is a `failure`: a server whose robots.txt cannot be had is left
-    alone for a while, as RFC 9309 (2.3.1.4) wants it. The failure is what stands in the record of its pages: one of the
-    network, where nobody answers; else that nobody was asked. `ip` is the address that answered, which pauses for hosts
-    that share one begin with.
+    Without rules everything is allowed, unless there is a `failure`: a server whose robots.txt cannot be fetched gets
+    no requests for a while, as RFC 9309 (2.3.1.4) demands. The failure is recorded for its pages: one of the network if
+    there is no answer, otherwise that no request was sent. `ip` is the address that answered; pauses for hosts that
+    share one use it.
     """
 
     rules: RobotsRules | None
@@ -221,34 +221,34 @@ class Robots:
 
     @property
     def reachable(self) -> bool:
-        """Whether the server told what it allows, be it by having no rules."""
+        """Whether the server answered what it allows, possibly by having no rules."""
         return self.failure is None
 
     def allowed(self, url: str) -> bool:
-        """Whether the address may be fetched now. robots.txt itself always may."""
+        """Whether the URL may be fetched now. robots.txt itself always may."""
         if self.rules is not None:
             return self.rules.allowed(url)
         return self.reachable or url.partition("://")[2].partition("/")[2] == "robots.txt"
 
     def expired(self, now: datetime) -> bool:
-        """Whether it has to be fetched anew."""
+        """Whether it has to be fetched again."""
         return now >= self.expires_at
 
     @property
     def crawl_delay(self) -> float | None:
-        """Seconds that the site asks for between two fetches."""
+        """Seconds that the site demands between two fetches."""
         return self.rules.crawl_delay if self.rules is not None else None
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        """Addresses of sitemaps that the file names, as they stand there."""
+        """URLs of sitemaps that the file names, as written there."""
         return self.rules.sitemaps if self.rules is not None else ()
 
 
 async def fetch_robots(
     client: Client, origin: str, agent: str, now: datetime, *, limits: Limits | None = None, private_ok: bool = True
 ) -> Robots:
-    """The rules of an origin (`https://host[:port]`) for an agent. Never raises for what the network does."""
+    """The rules of an origin (`https://host[:port]`) for an agent. Never raises for failures of the network."""
     bounds = limits or Limits(total_seconds=60.0)
     small = Limits(
         max_bytes=MAX_ROBOTS_BYTES,
@@ -266,10 +266,10 @@ async def fetch_robots(
 
 
 def robots_of_response(response: Response, agent: str, now: datetime) -> Robots:
-    """What an answer for robots.txt means.
+    """What an answer to a request for robots.txt means.
 
-    A file: its rules, of a huge one those in its beginning. 4xx and redirects that lead nowhere: no rules. 5xx, 429 and
-    a server that cannot be reached: nothing is allowed until it is asked again.
+    A file: its rules; of a huge file those at its beginning. 4xx and redirects that lead nowhere: no rules. 5xx, 429
+    and a server that cannot be reached: nothing is allowed until the next request.
     """
     failure = response.failure.kind if response.failure is not None else None
     if failure in _NOT_REACHED:
@@ -284,7 +284,7 @@ def robots_of_response(response: Response, agent: str, now: datetime) -> Robots:
 
 
 def agent_token(user_agent: str) -> str:
-    """The product name that robots.txt groups are matched with: `Letopis` of `Letopis/0.1 (+...)`."""
+    """The product name that is matched with robots.txt groups: `Letopis` of `Letopis/0.1 (+...)`."""
     return user_agent.strip().split("/", 1)[0].split(" ", 1)[0] or "*"
 
 
@@ -293,7 +293,7 @@ def _text(body: bytes) -> str:
     if len(body) >= MAX_ROBOTS_BYTES:
         cut = cut[: max(cut.rfind(b"\n"), 0)]  # half a line could forbid or allow too much
     if cut.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
-        return ""  # an error page in place of the file
+        return ""  # an error page instead of the file
     return cut.decode("utf-8-sig", "replace")
 
 
@@ -303,7 +303,7 @@ def _pause(response: Response, now: datetime) -> timedelta:
 
 
 def _unreachable(response: Response, until: datetime) -> Failure:
-    """What a server whose robots.txt could not be had says of its pages."""
+    """What is recorded for the pages of a server whose robots.txt could not be fetched."""
     failure, then = response.failure, f"its pages are not requested until {rfc3339(until)} (RFC 9309)"
     if failure is not None and failure.kind in NOT_ASKED:
         return failure
@@ -323,10 +323,10 @@ _IN_MEMORY = 10_000
 
 
 class RobotsCache:
-    """One decision a host and right to private addresses; fetching it counts neither for limits nor for the delay.
+    """One decision per host and right to private addresses; fetching it counts neither for limits nor for the delay.
 
-    Whoever may not reach private addresses gets a decision of their own, so
-    that neither is led inside by the other's, nor kept out.
+    Callers that may not reach private addresses get separate decisions, so that a decision of one group neither opens
+    private addresses to the other nor keeps it out.
     """
 
     def __init__(self, archive: Archive, client: Client, agent: str) -> None:
@@ -341,12 +341,12 @@ class RobotsCache:
         return self.known(url, private_ok=private_ok) or await self._ask((_origin(url), private_ok))
 
     def known(self, url: str, *, private_ok: bool) -> Robots | None:
-        """The same where nobody has to be asked; None where somebody has."""
+        """The same if no request is needed; None if one is."""
         known = self._known.get((_origin(url), private_ok))
         return known if known is not None and not known.expired(self._archive.clock()) else None
 
     async def _ask(self, key: tuple[str, bool]) -> Robots:
-        """Many URLs of one host may wait for the same answer."""
+        """Many URLs of one host can wait for the same answer."""
         asking = self._asking.get(key)
         if asking is None:
             asking = self._asking[key] = asyncio.ensure_future(self._fetch(*key))

@@ -1,10 +1,10 @@
-"""Where the politeness book stands: a small file that all processes of a machine map, rows that machines share, or
+"""Where the politeness book is stored: a small file that all processes of a machine map, rows that machines share, or
 memory.
 
-A slot is what is kept of one host or address. The file is a table of slots by the hash of their names, locked for each
-change; it grows while many pauses last at once. Whoever opens it keeps a byte of it locked, so that others see whether
-that process lives. What is in the file stays with the operating system when a process is killed. Rows are swapped: a
-change that another machine made meanwhile is read, and decided on anew.
+A slot is the state of one host or address. The file is a table of slots by the hash of their names, locked for each
+change; it grows while many pauses last at once. A process that opens it keeps a byte of it locked, so that others see
+whether it is alive. The operating system keeps the content of the file when a process is killed. Rows are updated by
+compare and swap: if another machine changed one meanwhile, it is read again and decided again.
 """
 
 from __future__ import annotations
@@ -32,18 +32,17 @@ else:
 T = TypeVar("T")
 _SLOT = struct.Struct("<QQqqqqqqQQQIII4x")
 _LONGEST = 86_400_000 + 3_600_000
-"""No pause is longer; one that says so was written before the clock was set back."""
+"""No pause is longer; a longer one was written before the clock was set back."""
 _FRESH = 10_000
-"""A slot is not used for another name so shortly after its host was asked."""
+"""A slot is not reused for another name so shortly after the last request to its host."""
 
 
 class Slot:
-    """What is kept of one host or address.
-
-    It may be asked from `ready` on, by crawls from `retry` on, which is later after failures in a row. It was last
-    asked at `asked`: a turn began then, or the last one ended. `busy` has a turn, until `busy_until` at the latest, and
-    the pause after it is `least_pause` should it die; `claimant` has the next turn until `claimed`. Until `spaced` the
-    crawl of `crawler` wants `spacing` between two requests. `address` is the key of where a host was last found.
+    """The state of one host or address. It may get requests from `ready` on, of crawls from `retry` on, which is later
+    after consecutive failures. The last request was at `asked`: a turn began then, or the last one ended. `busy` has a
+    turn, until `busy_until` at the latest, and the pause after it is `least_pause` if it dies; `claimant` has the next
+    turn until `claimed`. Until `spaced` the crawl of `crawler` wants `spacing` between two requests. `address` is the
+    key of the last known address of a host.
     """
 
     __slots__ = (
@@ -62,13 +61,13 @@ class Slot:
         self.least_pause, self.failures = least_pause, failures
 
     def is_idle(self, now: int) -> bool:
-        """Whether nobody would miss it."""
+        """Whether it has no information that is still needed."""
         return not self.busy and now >= max(
             self.ready, self.retry, self.claimed, self.spaced, self.asked + _FRESH, self.asked + self.spacing
         )
 
     def forget_future(self, now: int) -> None:
-        """A clock that was set back must not silence a host for long."""
+        """A clock that was set back must not block a host for long."""
         if self.asked > now + _FRESH:
             self.asked = 0
         latest = now + _LONGEST
@@ -77,7 +76,7 @@ class Slot:
 
 
 def _values(slot: Slot) -> tuple[int, ...]:
-    """What is kept of a slot, as it is written; spelled out, in a third of the time that a getter by names takes."""
+    """The fields of a slot as they are written; spelled out, in a third of the time that a getter by names takes."""
     return (
         slot.key, slot.address, slot.ready, slot.retry, slot.asked, slot.busy_until, slot.claimed, slot.spaced,
         slot.busy, slot.claimant, slot.crawler, slot.spacing, slot.least_pause, slot.failures,
@@ -88,31 +87,31 @@ Decide = Callable[[Slot, Slot | None], T]
 
 
 class Slots(Protocol):
-    """Slots by key. `token` stands for whoever has opened them; times are milliseconds."""
+    """Slots by key. `token` identifies the party that has opened them; times are milliseconds."""
 
     token: int
     poll: int
-    """How long to wait for somebody whose turn lasts."""
+    """How long to wait for another party during its turn."""
     hold: int
-    """How long a turn may last before whoever has it counts as dead."""
+    """How long a turn may last before its holder counts as dead."""
     span: int
-    """How long after its last word a crawl counts as being at a host."""
+    """How long after its last announcement a crawl counts as crawling a host."""
 
     def is_alive(self, token: int) -> bool:
-        """Whether whoever had this token may still be at work."""
+        """Whether the party that had this token may still be at work."""
 
     def change(self, host: int, address: int, now: int, decide: Decide[T]) -> T:
-        """Lets `decide` change the slots of a host and of its address, with nobody in between.
+        """Lets `decide` change the slots of a host and of its address atomically.
 
-        The address 0 is the one at which the host was last found, if there is any.
+        The address 0 means the last known address of the host, if there is one.
         """
 
     def close(self) -> None:
-        """Gives everything back."""
+        """Releases everything."""
 
 
 class MemorySlots:
-    """Slots that nobody else sees."""
+    """Slots of this process alone."""
 
     poll, hold, span = 20, 600_000, 600_000
 
@@ -122,7 +121,7 @@ class MemorySlots:
         self._slots: dict[int, Slot] = {}
 
     def is_alive(self, token: int) -> bool:
-        """There is nobody else."""
+        """There are no other parties."""
         return token == self.token
 
     def change(self, host: int, address: int, now: int, decide: Decide[T]) -> T:
@@ -152,15 +151,15 @@ _PARTY_BITS = 10
 _PARTIES = 1 << _PARTY_BITS
 _PARTIES_AT, _SLOTS_AT = 4096, 8192
 _WAYS = 8
-"""Slots in a row; a name may stand in one of two rows."""
+"""Slots in a row; a name can be in one of two rows."""
 _ROW = _WAYS * _SLOT.size
 _FIRST_SLOTS, _MOST_SLOTS, _GROWTH = 1 << 9, 1 << 18, 8
 _LOCKS = 1 << 40
-"""Where the locks of parties lie, beyond all bytes of the file."""
+"""Where the locks of parties are, beyond all bytes of the file."""
 _LOCK = struct.Struct("hhqqi4x")
 _LOCK_AT_ONCE = fcntl.LOCK_EX | fcntl.LOCK_NB
 _LOCK_TRIES, _LOCK_PAUSE = 1000, 0.0005
-"""Whoever was stopped in the middle of a change does not stop all others for longer than this."""
+"""A process that was stopped in the middle of a change does not block all others for longer than this."""
 
 
 def _lock(kind: int, number: int) -> bytes:
@@ -168,12 +167,12 @@ def _lock(kind: int, number: int) -> bytes:
 
 
 def _table_at(count: int) -> int:
-    """Where a table of so many slots begins: behind the smaller one that it grew from."""
+    """Where a table of so many slots begins: after the smaller one that it grew from."""
     return _SLOTS_AT if count <= _FIRST_SLOTS else _table_at(count // _GROWTH) + count // _GROWTH * _SLOT.size
 
 
 class _KeptSlot:
-    """A slot, where it stands, and the bytes there when it was written last."""
+    """A slot, its position, and the bytes there when it was last written."""
 
     __slots__ = ("data", "place", "slot")
 
@@ -205,7 +204,7 @@ class MappedSlots:
     def _open(self) -> None:
         self._take_lock()
         try:
-            # All its room at once: a disk that gets full later does not matter to it.
+            # All its space at once: it keeps working if the disk is full later.
             os.posix_fallocate(self._fd, 0, _table_at(_FIRST_SLOTS * _GROWTH))
             self._map = mmap.mmap(self._fd, 0)
             if self._map[: len(_MAGIC)] != _MAGIC:
@@ -213,14 +212,14 @@ class MappedSlots:
                 _HEADER.pack_into(self._map, 0, _MAGIC, _FIRST_SLOTS, 0)
             self._see_count()
             self._kept: dict[int, _KeptSlot] = {}
-            """Slots as they were written here last; others may have changed them by now."""
+            """Slots as this process last wrote them; others may have changed them since."""
             self._clock = 0
             self.token = self._join()
         finally:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def _join(self) -> int:
-        """Takes a byte that nobody has locked; its number and how often one was taken are the token."""
+        """Locks a free byte; its number and how many were locked before are the token."""
         for number in range(1, _PARTIES):
             with suppress(OSError):
                 fcntl.fcntl(self._fd, fcntl.F_OFD_SETLK, _lock(fcntl.F_WRLCK, number))
@@ -243,7 +242,7 @@ class MappedSlots:
         return bool(_LOCK.unpack(answer)[0] != fcntl.F_UNLCK)
 
     def change(self, host: int, address: int, now: int, decide: Decide[T]) -> T:
-        """See `Slots.change`; written out, since every look comes here twice."""
+        """See `Slots.change`; spelled out, since it runs twice for every check."""
         try:
             fcntl.flock(self._fd, _LOCK_AT_ONCE)
         except BlockingIOError:
@@ -252,7 +251,7 @@ class MappedSlots:
             if self._map[_COUNT_AT] != self._count_bytes:
                 self._map_again()
             if now < self._clock:
-                self._kept.clear()  # read again, so that nothing of the future stays
+                self._kept.clear()  # read again, so that no time in the future stays
             self._clock = now
             kept = self._kept.get(host)
             if kept is None or self._map[kept.place] != kept.data:
@@ -273,13 +272,13 @@ class MappedSlots:
             kept.data = self._map[kept.place] = _SLOT.pack(*_values(slot))
             return done
         except BaseException:
-            self._kept.clear()  # what was decided is not what is written
+            self._kept.clear()  # the decision was not written
             raise
         finally:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Gives the file back: others see that nobody is here any more."""
+        """Closes the file: others see that this party is gone."""
         if not self._map.closed:
             self._map.close()
             os.close(self._fd)
@@ -294,7 +293,7 @@ class MappedSlots:
                 return
 
     def _see_count(self) -> None:
-        """How many slots the valid table has, as a number and as it is written."""
+        """How many slots the valid table has, as a number and in its written form."""
         self._count_bytes = self._map[_COUNT_AT]
         self._count = int.from_bytes(self._count_bytes, "little")
 
@@ -305,7 +304,7 @@ class MappedSlots:
         self._kept.clear()
 
     def _read(self, key: int, now: int, never: int = -1) -> _KeptSlot:
-        """The slot of a name as it is written; made, but never at one place, when there is none."""
+        """The slot of a name as written; a new one, never in the same place, if there is none."""
         place = self._find(key, now, never)
         if len(self._kept) >= _MOST_KEPT:
             self._kept.clear()
@@ -314,7 +313,7 @@ class MappedSlots:
         return kept
 
     def _find(self, key: int, now: int, never: int = -1) -> int:
-        """Where the slot of a name is; made, but never at one place, when there is none."""
+        """Where the slot of a name is; a new one, never in the same place, if there is none."""
         name = key.to_bytes(8, "little")
         table, rows = _table_at(self._count), self._count // _WAYS
         starts = [table + half % rows * _ROW for half in (key, key >> 32)]
@@ -333,13 +332,13 @@ class MappedSlots:
         if chosen < 0:
             if self._count < _MOST_SLOTS and self._grow(now):
                 return self._find(key, now)
-            # What is forgotten is the shortest pause; crawls remember theirs in the record, too.
+            # The shortest pause is dropped; crawls also keep theirs in the record.
             chosen = min(slots, key=lambda place: (slots[place].busy > 0, slots[place].ready))
         _SLOT.pack_into(self._map, chosen, *_values(Slot(key)))
         return chosen
 
     def _grow(self, now: int) -> bool:
-        """Copies what matters into a larger table; the number of slots is what makes it the valid one."""
+        """Copies what is still needed into a larger table, which becomes valid with its number of slots."""
         count = self._count * _GROWTH
         kept = [values for values in self._table() if values[0] and not Slot(*values).is_idle(now)]
         try:
@@ -366,7 +365,7 @@ _IN_MEMORY = 20_000
 
 
 class RowSlots:
-    """Slots in rows of the record. Whether others live is not seen there, so turns and spacings hold for less."""
+    """Slots in rows of the record. They do not show whether others are alive, so turns and spacings last less long."""
 
     poll, span = 100, 60_000
 
@@ -381,7 +380,7 @@ class RowSlots:
         return True
 
     def change(self, host: int, address: int, now: int, decide: Decide[T]) -> T:
-        """See `Slots.change`; asks what is written unless it was written here last, and again when that is outdated."""
+        """See `Slots.change`; reads the row unless this process wrote it last, and again if that is outdated."""
         while True:
             name, row, slot = self._slot(host, now)
             before = {name: (row, _values(slot))}
@@ -407,7 +406,7 @@ class RowSlots:
         return name, row, slot
 
     def _swapped(self, changed: dict[str, queues.PauseRow]) -> bool:
-        """Only what was just written here is taken for known: others may have changed everything else."""
+        """Only what this process has just written counts as known: others may have changed everything else."""
         written = self._rows.swap(changed) if changed else set()
         for name in written:
             self._known[name] = queues.PauseRow(changed[name].revision + 1, changed[name].slot)

@@ -1,8 +1,8 @@
-"""Looks at pages: may it be asked, whose turn is it, what comes back, and what that means.
+"""Checks pages: whether a request is allowed, whose turn it is, what the answer is, and what it means.
 
-Everything that asks the web for pages does it here: crawls, checks, watches and downloads of jobs differ in the queue
-they take URLs from and in what they do with the looks. `robots_of`, `turn`, `ask` and `judge` are the steps of a look,
-`look` is all of them; `record` makes looks durable.
+Everything that requests pages from the web does it here: crawls, checks, watches and downloads of jobs differ in the
+queue they take URLs from and in what they do with the checks. `robots_of`, `turn`, `ask` and `judge` are the steps of a
+check, `look` is all of them; `record` makes checks durable.
 """
 
 from __future__ import annotations
@@ -60,49 +60,49 @@ if TYPE_CHECKING:
     from letopis.look import noise
     from letopis.look.robots import Robots, RobotsCache
 else:
-    # Parsers and rules of comparison cost more start-up than a thousand checks that find nothing new: most checks.
+    # Loading parsers and rules of comparison takes longer than a thousand checks that find nothing new.
     noise = lazy("letopis.look.noise")
 
 
 _NO_CHANGE = Change(same_bytes=True, same_text=True, meaningful=False)
 _STOP_POLL = 0.25
-"""Seconds after which somebody who waits asks again whether the look is still wanted."""
+"""Seconds after which a waiting party asks again whether the check is still wanted."""
 _LONGEST_WRITE, _WRITE_POLL = 60.0, 0.02
-"""Seconds: for how long others are waited for that write, and how often one looks."""
+"""Seconds: how long to wait for other writers, and how often to try."""
 _DISALLOWED = Failure(
     FailureKind.ROBOTS, "robots.txt of this host does not allow it; a check of this page alone requests it anyway"
 )
 _RESOURCES_AT_ONCE = 6
-"""Requests of pages to one host that asks for no pauses, as browsers have it."""
+"""Parallel requests of a page to one host that demands no pauses, as in browsers."""
 _WORTH_TELLING = 1.0
-"""Seconds of waiting that people hear of."""
+"""Seconds of waiting from which on it is reported."""
 
 
 class WebClient(Protocol):
-    """Whoever can ask the web: `letopis.fetch.client.Client`."""
+    """Sends requests to the web: `letopis.fetch.client.Client`."""
 
     async def fetch(self, request: Request, between: BetweenRequests | None = None) -> Response:
-        """The answer, or what went wrong, never an exception; see `Client.fetch`."""
+        """The answer or the failure, never an exception; see `Client.fetch`."""
 
 
 class Renderer(Protocol):
-    """Whoever can show a page as a browser does."""
+    """Shows a page as a browser does."""
 
     async def render(
         self, request: Request, response: Response, ask: AskResource, steps: tuple[PageStep, ...] = ()
     ) -> Response:
-        """An answer as it is shown, or what went wrong, never an exception; `ask` answers for the page."""
+        """An answer as it is shown, or the failure, never an exception; `ask` answers requests of the page."""
 
 
 class LookOptions(NamedTuple):
-    """How to look: with which limits, at which addresses, how far.
+    """How to check: with which limits, which addresses, how far.
 
-    `head` asks for the header first and downloads only what it says has changed, or what is not known yet. `skim` reads
-    pages that are new no further than their links, but for a sample that teaches what the pages of their host have in
-    common. `browser` looks at pages as a browser shows them, after `steps` on them; there is no header to ask first
-    then. `requisites` looks at what a page refers to as well; both bring whole pages. `reread` wants the links of pages
-    that stayed the same as well. `large` takes documents over the size limit too. `force` asks without conditions, so
-    that no 304 and no digest in a header stands for the document. `headers` go with the request.
+    `head` requests the header first and downloads only what has changed according to it, or what is not known yet.
+    `skim` parses new pages only up to their links, except a sample from which is learned what the pages of their host
+    have in common. `browser` records pages as a browser shows them, after `steps` on them, without a request for the
+    header first. `requisites` also fetches what a page refers to; both bring whole pages. `reread` also reads the links
+    of pages that stayed the same. `large` also accepts documents over the size limit. `force` requests without
+    conditions, so no 304 and no digest in a header replaces the document. `headers` are sent with the request.
     """
 
     limits: Limits
@@ -120,7 +120,7 @@ class LookOptions(NamedTuple):
 
 
 class Patience(NamedTuple):
-    """How long a look waits for its turn (seconds), whether nobody wants it any more, and who hears that it waits."""
+    """How long a check waits for its turn (seconds), whether it is still wanted, and who is notified that it waits."""
 
     seconds: float = math.inf
     stopped: Callable[[], bool] | None = None
@@ -131,14 +131,14 @@ PATIENT = Patience()
 
 
 class VisitAnswer(NamedTuple):
-    """What came back, and what it means for the pauses of its host."""
+    """An answer, and what it means for the pauses of its host."""
 
     response: Response
     result: FetchResult
 
 
 class NoTurn(Exception):
-    """A host is not asked: its turn comes too late, at `until`, or nobody wants the look any more."""
+    """No request is sent: the turn comes too late, at `until`, or the check is no longer wanted."""
 
     def __init__(self, host: str, until: int, why: str = "") -> None:
         because = f": {why}" if why else ""
@@ -147,7 +147,7 @@ class NoTurn(Exception):
 
 
 class Visitor:
-    """Looks at URLs for one party, and records what it saw. For one event loop."""
+    """Checks URLs for one party, and records the results. For one event loop."""
 
     def __init__(
         self,
@@ -160,9 +160,9 @@ class Visitor:
         *,
         reuse: float = 0.0,
     ) -> None:
-        """Without `robots` nobody asks for robots.txt; with `link_cache` the index need not read pages again.
+        """Without `robots` no robots.txt is requested; with `link_cache` the index need not read pages again.
 
-        Resources that were recorded within `reuse` seconds are not asked for again.
+        Resources that were recorded within `reuse` seconds are not requested again.
         """
         self._archive = archive
         self._client = client
@@ -178,7 +178,7 @@ class Visitor:
     async def look(
         self, url: str, known: KnownVersion | None, options: LookOptions, patience: Patience = PATIENT, host: str = ""
     ) -> Observation:
-        """A whole look; NoTurn when its turn does not come in time. Writes nothing. `host` is that of the URL."""
+        """A whole check; NoTurn if its turn does not come in time. Writes nothing. `host` is that of the URL."""
         robots = await self.robots_of(url, options) if self._robots is not None else None
         if robots is not None and (refusal := self.refusal(url, robots)) is not None:
             return self.judge(refusal, known, options)
@@ -191,26 +191,26 @@ class Visitor:
         return self.judge(answer.response, known, options)
 
     def known_robots(self, url: str, options: LookOptions) -> Robots | None:
-        """The rules for a URL's host where nobody has to be asked for them; None where somebody has."""
+        """The rules for a URL's host if that needs no request; None if it does."""
         return self._robots.known(url, private_ok=options.private_ok) if self._robots is not None else None
 
     async def robots_of(self, url: str, options: LookOptions) -> Robots | None:
-        """The rules for a URL's host; None where robots.txt is not obeyed."""
+        """The rules for a URL's host; None if robots.txt is not obeyed."""
         return await self._robots.of(url, private_ok=options.private_ok) if self._robots is not None else None
 
     def refusal(self, url: str, robots: Robots | None) -> Response | None:
-        """What stands for an answer where the rules of a host forbid to ask."""
+        """The result if the rules of a host forbid the request."""
         if robots is None or robots.allowed(url):
             return None
         return self._without_asking(url, robots.failure or _DISALLOWED)
 
     def refused_by_setting(self, url: str, name: str) -> Response:
-        """What stands for an answer where a setting forbids to ask."""
+        """The result if a setting forbids the request."""
         why = f"the setting {name} excludes this address; change it, or check this page alone"
         return self._without_asking(url, Failure(FailureKind.SETTING, why))
 
     def refused_by_limit(self, url: str) -> Response:
-        """What stands for an answer where the crawl of a page has had its bytes or its time."""
+        """The result if a crawl has reached its limit of bytes or time."""
         why = "its crawl has reached its limit of bytes or time; plan it again with a higher limit"
         return self._without_asking(url, Failure(FailureKind.SETTING, why))
 
@@ -218,7 +218,7 @@ class Visitor:
         return Response(url, url, 0, (), b"", self._archive.clock(), failure=failure)
 
     async def turn(self, host: str, robots: Robots | None, patience: Patience = PATIENT, ip: str = "") -> None:
-        """Waits until the host may be asked, which must follow: see `ask`. NoTurn when that takes too long.
+        """Waits until the host may get a request, which must follow: see `ask`. NoTurn if that takes too long.
 
         `ip` is the address of the host, where it is known.
         """
@@ -243,11 +243,11 @@ class Visitor:
             wait = self._book.begin(host, ip, crawl_delay, self._now())
 
     def give_up_turn(self, host: str) -> None:
-        """The turn at a host ends and nobody was asked."""
+        """Ends the turn at a host without a request."""
         self._book.end(host, FetchResult(self._now(), asked=False))
 
     def cut_off(self, host: str) -> None:
-        """The turn at a host ends in the middle of a look: its least pause follows."""
+        """Ends the turn at a host in the middle of a check: its minimum pause follows."""
         self._book.cut_off(host, self._now())
 
     async def ask(
@@ -259,7 +259,7 @@ class Visitor:
         patience: Patience = PATIENT,
         host: str = "",
     ) -> VisitAnswer:
-        """Asks in the turn of the URL's host, which is over then; whoever asks judges the answer."""
+        """Sends the request in the turn of the URL's host and ends the turn; the caller judges the answer."""
         exchange = _Exchange(self, host or host_of(url), patience)
         try:
             if options.browser or (options.head and known is not None):
@@ -281,7 +281,7 @@ class Visitor:
         return VisitAnswer(response, result)
 
     async def _with_resources(self, response: Response, options: LookOptions) -> Response:
-        """A whole page of an answer; the turn of its host is over, and each of its requests has its own."""
+        """The whole page of an answer; the turn of its host is over, and each of its requests takes another one."""
 
         async def ask(request: Request) -> Response:
             return await self._ask_resource(request, options)
@@ -299,7 +299,7 @@ class Visitor:
         return response._replace(loaded=resources.loaded())
 
     def _body_of(self, response: Response) -> bytes:
-        """The page, which may be the version that an answer without a body stands for; empty where there is none."""
+        """The page, which may be the version that an answer without a body refers to; empty if there is none."""
         if response.failure is None and (response.status == 304 or response.skipped):
             try:
                 return self._archive.get(response.url).body
@@ -308,7 +308,7 @@ class Visitor:
         return response.body if response.available and response.status < 300 else b""
 
     async def _ask_resource(self, request: Request, options: LookOptions) -> Response:
-        """One request of a page, in its own turn and as robots.txt allows; it ends with whoever shows the page."""
+        """One request of a page, in a separate turn and as robots.txt allows; it ends with the page."""
         robots = await self.robots_of(request.url, options)
         refusal = self.refusal(request.url, robots)
         if refusal is not None:
@@ -334,13 +334,13 @@ class Visitor:
     async def _exchange(
         self, url: str, known: KnownVersion | None, options: LookOptions, exchange: _Exchange
     ) -> Response:
-        """Asks for a page that a browser shows, or for its header first."""
+        """Requests a page that a browser shows, or its header first."""
         if options.browser or known is None:
-            # Asked for without conditions: scripts may show news on a document that stays the same.
+            # Requested without conditions: scripts may show news on a document that stays the same.
             return await self._client.fetch(_request(url, None, options), exchange.next_request)
         header = await self._client.fetch(_request(url, known, options, "HEAD"), exchange.next_request)
         if header_suffices(header, known):
-            # Nothing was downloaded: the newest version stands for the body.
+            # Nothing was downloaded: the newest version has the body.
             return header._replace(skipped=header.status < 300)
         if await exchange.next_request(url) is None:
             failure = Failure(FailureKind.TIMEOUT, "the host gets no requests for now; its page was not requested")
@@ -348,7 +348,7 @@ class Visitor:
         return await self._client.fetch(_request(url, known, options), exchange.next_request)
 
     def judge(self, response: Response, known: KnownVersion | None, options: LookOptions) -> Observation:
-        """What an answer means, given what was known; of a whole page each resource is judged as well."""
+        """What an answer means, given what was known; each resource of a whole page is judged too."""
         if response.loaded is None:
             return self._judge_one(response, known, options)
         loaded, plain = response.loaded, options._replace(skim=False)
@@ -379,18 +379,18 @@ class Visitor:
         return reader.read(response, known, identity)
 
     def _header_change(self, response: Response) -> Change | None:
-        """A document that cannot be taken is compared by its header with the last check that saw one."""
+        """A document that cannot be stored is compared by its header with the last check that had one."""
         before = self._archive.answers.last_seen(response.url)
         return header_change(before.headers, response.headers) if before is not None else None
 
     def reread(self, look: Observation, base: str, options: LookOptions) -> Observation:
-        """A look at a page that stayed the same, with the page, which came from `base`: its links still lead on."""
+        """The check of an unchanged page, with the page, which came from `base`: its links are still followed."""
         if look.outcome is not Outcome.UNCHANGED or look.page is not None:
             return look
         try:
             kept = self._archive.get(look.response.url)
         except (Damaged, NotFound):
-            return look  # `verify` tells of it; the crawl goes on
+            return look  # `verify` reports it; the crawl goes on
         return look._replace(page=self._reading().again(kept.body, base, kept.headers, skim=options.skim))
 
     def _reading(self) -> noise.PageReader:
@@ -404,7 +404,7 @@ class Visitor:
         extension: RecordExtension | None = None,
         hosts: Collection[int] | None = None,
     ) -> list[RecordedCapture]:
-        """Commits looks, what they taught and what `extension` adds, as one; durable when it returns.
+        """Commits checks, what they taught and what `extension` adds at once; durable when it returns.
 
         `hosts` names those that `extension` changes, see `Archive.commit`.
         """
@@ -422,7 +422,7 @@ class Visitor:
 
 
 class _Exchange:
-    """The requests of one look after its first: each has a turn of its own at its host."""
+    """The requests of one check after its first: each has a separate turn at its host."""
 
     def __init__(self, visitor: Visitor, host: str, patience: Patience) -> None:
         self._visitor = visitor
@@ -431,7 +431,7 @@ class _Exchange:
         """Whose turn it is now."""
 
     async def next_request(self, url: str) -> float | None:
-        """Ends the turn and waits for that of an address's host: how many seconds, None when it comes too late."""
+        """Ends the turn and waits for that of a URL's host: how many seconds, None if it comes too late."""
         clock = asyncio.get_running_loop().time
         began = clock()
         self._visitor.cut_off(self.host)
@@ -446,10 +446,10 @@ class _Exchange:
 
 @asynccontextmanager
 async def turn_to_record(archive: Archive) -> AsyncIterator[None]:
-    """Waits until nobody else writes, for a minute at most; in the block, nobody comes before what is recorded there.
+    """Waits at most a minute until no other process writes; what the block records is written before others.
 
-    The loop goes on while this waits, which `Visitor.record` would stop:
-    looks that are under way would seem to take as long, and fail for it.
+    The loop runs on while this waits, which `Visitor.record` would block: checks in progress would seem to take longer,
+    and fail.
     """
     clock = asyncio.get_running_loop().time
     until = clock() + _LONGEST_WRITE
@@ -460,7 +460,7 @@ async def turn_to_record(archive: Archive) -> AsyncIterator[None]:
 
 
 def user_agent(archive: Archive) -> str:
-    """Name and contact, as servers see them."""
+    """Name and contact, as they are sent to servers."""
     crawl = archive.settings.crawl
     return f"{crawl.user_agent} (+{crawl.contact})" if crawl.contact else crawl.user_agent
 

@@ -1,4 +1,4 @@
-"""Bytes in packs: append-only, checked, recovered without hands, compacted while others read."""
+"""Bytes in packs: append-only, checked, recovered automatically, compacted while others read."""
 
 from letopis.store.backend import Backend, Disk, LocalBackend, WriteLease
 from letopis.store.content_reader import SiteTexts

@@ -1,7 +1,6 @@
-"""Where packs lie: what the store asks of such a place, packs in a folder, and packs copied between two places.
+"""Storage of packs: what the store requires of a backend, packs in a folder, and copying packs between two backends.
 
-In a folder every write is followed by the fsync that makes it last. One conformance suite holds every backend to
-the protocol.
+In a folder every write is followed by the fsync that makes it durable. One conformance suite tests every backend.
 """
 
 from __future__ import annotations
@@ -22,23 +21,23 @@ from letopis.tuples import NamedTuple
 
 
 class PackDraft(Protocol):
-    """An object in the making; nobody sees it before `commit`."""
+    """An object that is being written; it is invisible before `commit`."""
 
     def write(self, data: bytes) -> None:
         """Adds bytes at the end."""
 
     def commit(self) -> None:
-        """Makes the object durable and visible, whole; fails when the name is taken."""
+        """Makes the whole object durable and visible; fails if the name is taken."""
 
     def discard(self) -> None:
-        """Forgets it; harmless after commit."""
+        """Discards it; harmless after commit."""
 
 
 class WriteLease(Protocol):
-    """The right to write, held until it is given back or the process ends."""
+    """The right to write, held until it is released or the process ends."""
 
     def release(self) -> None:
-        """Gives the right back."""
+        """Releases the right."""
 
 
 class Backend(Protocol):
@@ -46,14 +45,14 @@ class Backend(Protocol):
 
     Objects are of two sorts: finished ones, which appear whole by `create(...).commit()` and never change, and logs,
     which one writer extends by `append`. An object store keeps a log as a series of create-only segments named by their
-    offset; whoever reads does not see the difference.
+    offset; readers do not see the difference.
 
     Failures of the machine are NotReady, a second writer is Busy, and a name that does not exist is FileNotFoundError.
     """
 
     @property
     def where(self) -> str:
-        """The place as people name it, for messages."""
+        """The place as shown in messages."""
 
     @property
     def torn_appends(self) -> bool:
@@ -61,10 +60,10 @@ class Backend(Protocol):
 
     @property
     def shared(self) -> bool:
-        """Whether several writers are at work at once, each with logs of its own that nobody else extends."""
+        """Whether several writers work at once, each with logs that no other writer extends."""
 
     def lease(self) -> WriteLease:
-        """Takes the right to write; Busy when somebody else has it."""
+        """Takes the right to write; Busy if another process has it."""
 
     def number(self, last: int) -> int:
         """A pack number above `last` that no pack ever had."""
@@ -73,7 +72,7 @@ class Backend(Protocol):
         """Names and sizes of all finished objects and logs whose numbers are above one."""
 
     def find(self, pack: int) -> str | None:
-        """The name of the finished object or log of a number, without a look at others."""
+        """The name of the finished object or log of a number, without reading others."""
 
     def size(self, name: str) -> int:
         """Bytes of a finished object or log; FileNotFoundError when it is gone."""
@@ -88,28 +87,28 @@ class Backend(Protocol):
         """Returns when everything appended to the log, and its name, would survive a power cut."""
 
     def cut(self, name: str, length: int) -> None:
-        """Makes a log end here, durably and its name too; used only to take back what was never acknowledged."""
+        """Truncates a log durably, and makes its name durable; used only to undo what was never acknowledged."""
 
     def create(self, name: str) -> PackDraft:
         """Begins a finished object."""
 
     def remove(self, name: str) -> None:
-        """Removes an object for good before it returns; one that is not there is no error."""
+        """Removes an object permanently before it returns; a missing one is no error."""
 
     def remark(self, name: str, data: bytes) -> None:
-        """Replaces a small object that is not listed. A crash may lose or tear it: it carries its own check."""
+        """Replaces a small object that is not listed. A crash may lose or tear it: it has its own checksum."""
 
     def recall(self, name: str) -> bytes:
         """The bytes of `remark`, empty when there are none."""
 
     def sweep(self) -> None:
-        """Removes what killed drafts left behind; only the holder of the lease calls it."""
+        """Removes the remains of killed drafts; only the holder of the lease calls it."""
 
     def forget(self, name: str) -> None:
         """Drops whatever is cached about an object."""
 
     def close(self) -> None:
-        """Gives back files and connections."""
+        """Closes files and connections."""
 
 
 _FINISHED = ".pack"
@@ -121,7 +120,7 @@ _UNKNOWN = 1 << 62
 
 
 def behind(pack: int) -> str:
-    """What comes after all names of a pack and before those of the next, in the order of names."""
+    """Sorts after all names of a pack and before those of the next."""
     return f"{pack:08d}.~"
 
 
@@ -150,7 +149,7 @@ class Disk:
 
 
 class _File:
-    """An open file that closes itself when the last user lets go of it."""
+    """An open file that is closed when the last user releases it."""
 
     __slots__ = ("fd", "size")
 
@@ -158,7 +157,7 @@ class _File:
         self.fd = -1
         self.fd = os.open(path, flags | os.O_CLOEXEC, 0o666)
         self.size = _UNKNOWN
-        """Where it ends, if it never changes: nothing has to be asked for behind that."""
+        """Where it ends, if it never changes: nothing has to be read after that."""
 
     def __del__(self) -> None:
         if self.fd >= 0:
@@ -193,7 +192,7 @@ class LocalBackend:
             return FolderLease(_File(self._folder / _LOCK, os.O_RDWR | os.O_CREAT), self.where)
 
     def number(self, last: int) -> int:
-        """The next one: there is one writer, and it has seen all packs."""
+        """The next number: there is one writer, and it has seen all packs."""
         return last + 1
 
     def list(self, above: int = 0) -> Mapping[str, int]:
@@ -213,7 +212,7 @@ class LocalBackend:
         return next((name for name in names if (self._folder / name).exists()), None)
 
     def size(self, name: str) -> int:
-        """As the folder has it now."""
+        """The size of the file now."""
         with _disk_errors(self.where, "read"):
             return (self._folder / name).stat().st_size
 
@@ -260,7 +259,7 @@ class LocalBackend:
         return FolderDraft(self._disk, self._folder / (name + _PART), self._folder / name)
 
     def remove(self, name: str) -> None:
-        """Removes a pack for good before anything else happens; readers that have it open keep it."""
+        """Removes a pack permanently before anything else happens; readers that have it open keep it."""
         self.forget(name)
         with _disk_errors(self.where, "write to"), suppress(FileNotFoundError):
             self._disk.unlink(self._folder / name)
@@ -323,7 +322,7 @@ class LocalBackend:
 
 
 class FolderLease:
-    """The flock on a folder; it goes with the process."""
+    """The flock on a folder; it ends with the process."""
 
     def __init__(self, file: _File, where: str) -> None:
         try:
@@ -333,12 +332,12 @@ class FolderLease:
         self._file: _File | None = file
 
     def release(self) -> None:
-        """Closing the file gives the lock back."""
+        """Closing the file releases the lock."""
         self._file = None
 
 
 class FolderDraft:
-    """A pack in the making, in a part file."""
+    """A pack that is being written, in a part file."""
 
     def __init__(self, disk: Disk, part: Path, final: Path) -> None:
         self._disk = disk
@@ -356,7 +355,7 @@ class FolderDraft:
             _write_all(self._disk, self._file.fd, data)
 
     def commit(self) -> None:
-        """Fsync, final name, fsync of the folder; only then the part's name goes."""
+        """Fsync, final name, fsync of the folder; only then the name of the part is removed."""
         if self._file is None:
             raise ValueError("this draft is finished")
         with _disk_errors(self._where, "write to"):
@@ -375,7 +374,7 @@ class FolderDraft:
 
 
 def _advice(error: OSError) -> str:
-    """What is wrong and what to do, by the error's number."""
+    """What is wrong and what to do, by the number of the error."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "the disk is full; free some space, then try again"
     if error.errno in (errno.EACCES, errno.EPERM):
@@ -400,7 +399,7 @@ def _sync_folder(disk: Disk, path: Path) -> None:
 
 @contextmanager
 def _disk_errors(where: str, action: str) -> Iterator[None]:
-    """Turns what the machine refuses into a sentence; a missing file stays what it is."""
+    """Turns errors of the system into messages; a missing file stays FileNotFoundError."""
     try:
         yield
     except FileNotFoundError:
@@ -422,7 +421,7 @@ _LOG = ".log"
 
 
 class CopiedPack(NamedTuple):
-    """A pack that is whole at the new place; `fresh` when it was not there before."""
+    """A pack that is complete at the new place; `fresh` if it was not there before."""
 
     name: str
     size: int
@@ -430,9 +429,9 @@ class CopiedPack(NamedTuple):
 
 
 def copy_packs(source: Backend, target: Backend, sizes: Mapping[str, int] | None = None) -> Iterator[CopiedPack]:
-    """Copies what is missing; can be killed at any point and begun again.
+    """Copies what is missing; can be killed at any point and restarted.
 
-    A finished pack appears whole or not at all, a log goes on where it ended. Neither place may be written to
+    A finished pack appears whole or not at all, a log continues where it ended. Neither place may be written to
     meanwhile, unless `sizes` names the packs and how much of each is meant.
     """
     there = target.list()

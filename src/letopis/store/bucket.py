@@ -1,7 +1,7 @@
-"""An S3-compatible bucket as few verbs, and a bounded local cache of blocks of its objects.
+"""An S3-compatible bucket with few methods, and a bounded local cache of blocks of its objects.
 
-A cached block carries a check of its own: a torn or damaged file of the cache is fetched again and never believed.
-Several processes may share the folder.
+Every cached block has a checksum: a torn or damaged file of the cache is not used but fetched again. Several processes
+may share the folder.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PART = ".part"
 
 
 class BlockCache:
-    """Blocks by name, the least recently used go first. Usable from any thread."""
+    """Blocks by name, the least recently used are removed first. Usable from any thread."""
 
     def __init__(self, folder: Path, limit: int) -> None:
         self._folder = folder
@@ -49,7 +49,7 @@ class BlockCache:
             self._total = sum(self._sizes.values())
 
     def get(self, name: str, fetch: Callable[[], bytes]) -> bytes:
-        """The block, from the folder or else from `fetch`."""
+        """The block, from the folder or from `fetch`."""
         if not self._limit:
             return fetch()
         data = self._read(name)
@@ -59,7 +59,7 @@ class BlockCache:
         return data
 
     def drop(self, prefix: str) -> None:
-        """Forgets the blocks of one object."""
+        """Removes the blocks of one object."""
         with self._guard:
             names = [name for name in self._sizes if name.startswith(prefix)]
         for name in names:
@@ -113,7 +113,7 @@ class BlockCache:
 _TRIES = {"max_retries": 4, "retry_timeout": timedelta(seconds=8)}
 _PATIENCE = timedelta(seconds=20)
 UPLOAD_PART_BYTES = 8 << 20
-"""Larger objects travel in parts of this size."""
+"""Larger objects are uploaded in parts of this size."""
 
 
 class Bucket:
@@ -175,7 +175,7 @@ class Bucket:
                 raise
 
     def replace(self, name: str, data: bytes) -> None:
-        """Stores an object over whatever is there; readers see the old or the new one whole."""
+        """Stores or replaces an object; readers see either the whole old or the whole new one."""
         with self._told("write to"):
             self._library.put(self._store, name, data, use_multipart=False)
 
@@ -187,14 +187,14 @@ class Bucket:
             )
 
     def delete(self, names: Sequence[str]) -> None:
-        """Removes objects; those that are not there are no error."""
+        """Removes objects; missing ones are no error."""
         if names:
             with self._told("write to"), suppress(FileNotFoundError):
                 self._library.delete(self._store, list(names))
 
     @contextmanager
     def _told(self, action: str) -> Iterator[None]:
-        """Turns what the store refuses into a sentence; a missing object stays what it is."""
+        """Turns errors of the object store into messages; a missing object stays FileNotFoundError."""
         faults = self._library.exceptions
         try:
             yield

@@ -1,6 +1,6 @@
 """From a place to a content: the shared texts that pages of a site need, single records, frames, large contents.
 
-Also what compaction asks about contents that are already stored.
+Also what compaction needs to know about contents that are already stored.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ else:
     codecs = lazy("letopis.codec")
 
 GENERIC_TEXT = SharedTextRef(0, 1)
-"""The text of any HTML page, which comes with Letopis."""
+"""The known text for any HTML page, which is part of Letopis."""
 _CACHED_TEXTS = 32
 _SLOW_FACTOR = 2
 """Reading a newest content may take this many times its size."""
 
 
 class SharedText(NamedTuple):
-    """A text to lean on, and where readers find it; without a place it is none."""
+    """A known text, and where readers find it; without a place there is none."""
 
     at: SharedTextRef | None
     text: bytes
@@ -55,7 +55,7 @@ NO_TEXT = SharedText(None, b"")
 
 
 class SharedTexts:
-    """Reads known texts, from any thread, and keeps the last few: 4 MiB of them at most."""
+    """Reads known texts, from any thread, and caches the last few: 4 MiB of them at most."""
 
     def __init__(self, packs: Packs) -> None:
         self._packs = packs
@@ -94,7 +94,7 @@ class SharedTexts:
 
 
 def built_in_text(at: SharedTextRef) -> bytes:
-    """A text that comes with Letopis."""
+    """A text that is part of Letopis."""
     if at != GENERIC_TEXT:
         raise NewerFormat(f"a frame needs the built-in text {at.offset}; read it with a later release of Letopis")
     return _html_text()
@@ -106,17 +106,17 @@ def _html_text() -> bytes:
 
 
 def generic_text() -> SharedText:
-    """The text that serves any page a little."""
+    """The text that helps any page a little."""
     return SharedText(GENERIC_TEXT, built_in_text(GENERIC_TEXT))
 
 
 def text_read_cost(at: SharedTextRef | None, text: bytes) -> int:
-    """Coder output that getting a text takes whoever does not have it yet."""
+    """Coder output that reading a text causes if it is not cached."""
     return len(text) if at is not None and at.pack else 0
 
 
 SiblingSample = Callable[[bytes], Iterable[ChainEntry]]
-"""The newest versions of some documents of a site, with places that are fresh."""
+"""The newest versions of some documents of a site, with current places."""
 _REMEMBERED_SITES = 64
 _SAMPLE_PAGES = 12
 
@@ -127,7 +127,7 @@ def no_siblings(site: bytes) -> Iterable[ChainEntry]:
 
 
 class SiteTexts:
-    """What was decided for each site. Hand the same one to all compactions of a run, so that it is decided once."""
+    """What was decided for each site. Pass the same one to all compactions of a run, so that it is decided once."""
 
     def __init__(self, siblings: SiblingSample = no_siblings) -> None:
         self._siblings = siblings
@@ -138,7 +138,7 @@ class SiteTexts:
         return list(islice(self._siblings(site), _SAMPLE_PAGES))
 
     def decided(self, site: bytes) -> SharedText | None:
-        """The text of a site; None when that is still open."""
+        """The text of a site; None if that is not decided yet."""
         return self._decided.get(site)
 
     def decide(self, site: bytes, known: SharedText) -> None:
@@ -148,18 +148,18 @@ class SiteTexts:
             self._decided.popitem(last=False)
 
     def keep(self, packs: Collection[int]) -> None:
-        """Forgets the texts of packs that are not there (any more)."""
+        """Forgets the texts of packs that do not exist (any more)."""
         for site, known in list(self._decided.items()):
             if known.at is not None and known.at.pack not in packs:
                 del self._decided[site]
 
 
-# Looking a member up in its enumeration is slow in Python 3.11, and every read asks.
+# Looking a member up in its enumeration is slow in Python 3.11, and every read needs it.
 _VERSION, _FRAME, _PIECES = int(RecordKind.VERSION), int(RecordKind.FRAME), int(RecordMethod.PIECES)
 
 
 class _FrameContext(NamedTuple):
-    """What a frame has around it: how many slots it claims, the newest content, the known text, and what those took."""
+    """The context of a frame: how many slots it claims, the newest content, the known text, and what those took."""
 
     slots: int
     newest: bytes | None
@@ -225,7 +225,7 @@ class PackReader:
         return DecodedContent(found.body, found.decoded_bytes + made, found.method) if made else found
 
     def _group(self, pack: int, record: PackRecord, coder: FrameCoder) -> _FrameContext:
-        """What a frame needs from outside. Only what the frame asks for is read."""
+        """What a frame needs from other records. Only what the frame uses is read."""
         back, slots, _, at = parse_frame_head(record.head)
         if back:
             first = self._packs.record(pack, record.offset - back)
@@ -261,7 +261,7 @@ class PackReader:
 
 
 class CompactionSource:
-    """Reads contents for writing them anew. Keeps the frame read last, since neighbours follow each other."""
+    """Reads contents in order to rewrite them. Keeps the frame read last, since neighbours follow each other."""
 
     def __init__(self, packs: Packs, reader: PackReader, identity: Callable[[bytes], bytes]) -> None:
         self._packs = packs
@@ -283,7 +283,7 @@ class CompactionSource:
         return False
 
     def owned(self, key: bytes, place: ContentPlace) -> bool:
-        """Whether a content lies in a frame or record of the document itself, not in one it borrows from."""
+        """Whether a content is in a frame or record of the document itself, not in one of another document."""
         try:
             found = self._packs.start(place.pack, place.offset)
         except PackGone:
@@ -299,7 +299,7 @@ class CompactionSource:
         return self.owned(key, ContentPlace(place.pack, place.offset - head.back, 0))
 
     def text_of(self, place: ContentPlace) -> SharedTextRef | None:
-        """The known text that a content's frame leans on."""
+        """The known text that the frame of a content uses."""
         try:
             found = self._packs.start(place.pack, place.offset)
         except PackGone:
@@ -310,14 +310,14 @@ class CompactionSource:
         return self.text_of(ContentPlace(place.pack, place.offset - head.back, 0)) if head.back else head.text
 
     def text(self, at: SharedTextRef) -> bytes:
-        """A known text; empty when it cannot be read any more, so that nothing new will lean on it."""
+        """A known text; empty if it can no longer be read, so that nothing new will use it."""
         try:
             return self._reader.texts.get(at)
         except Damaged:
             return b""
 
     def stored_bytes(self, place: ContentPlace) -> int:
-        """What a content takes, about: its record, or its part of a frame."""
+        """About how many bytes a content takes: its record, or its part of a frame."""
         with suppress(PackGone):
             found = self._packs.start(place.pack, place.offset)
             if found is not None and found[0].kind == RecordKind.FRAME:
@@ -326,13 +326,13 @@ class CompactionSource:
         return 0
 
     def version_record(self, place: ContentPlace) -> PackRecord | None:
-        """The record of a content that stands for itself; None for one in a frame or in pieces."""
+        """The record of a content that is stored alone; None for one in a frame or in pieces."""
         record = self._packs.record(place.pack, place.offset)
         alone = record.kind == RecordKind.VERSION and record.method != RecordMethod.PIECES
         return record if alone else None
 
     def slow(self, place: ContentPlace) -> bool:
-        """Whether reading a content takes much besides it, because it stands behind others in its frame."""
+        """Whether reading a content takes much besides it, because it comes after others in its frame."""
         record = self._packs.record(place.pack, place.offset)
         if record.kind != RecordKind.FRAME or not (place.slot or parse_frame_head(record.head).back):
             return False

@@ -1,6 +1,6 @@
 """Contents of one document put together in frames: which share a group, how they are coded, whether they read back.
 
-Pure decisions and coders; what is written where is the business of `pack_compaction`.
+Pure decisions and coders; `pack_compaction` decides what is written where.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def affordable_to_read(newest: int, length: int) -> bool:
 
 
 def frame_groups(lengths: Sequence[int], whole: int) -> Iterator[list[int]]:
-    """Splits contents, newest first, into groups that each have a newest of their own.
+    """Splits contents, newest first, into groups that each have their own newest content.
 
     The first `whole` contents head groups; a content that is too small for
     the head of its group to be decoded with it goes to the next one.
@@ -73,7 +73,7 @@ class FrameGroup:
 
 
 FrameEncoder = Callable[[Sequence[bytes], Sequence[SharedText]], FrameGroup]
-"""From contents, newest first, and texts they may lean on."""
+"""Made of contents, newest first, and texts that they may use."""
 
 
 def quick_frames(bodies: Sequence[bytes], texts: Sequence[SharedText] = ()) -> FrameGroup:
@@ -102,7 +102,7 @@ def _solid_coded(frames: Iterable[SolidFrame]) -> Iterator[CodedFrame]:
 
 
 def frames_read_back(group: FrameGroup, bodies: Sequence[bytes]) -> bool:
-    """Whether the frames give the very same bodies back, within the bound."""
+    """Whether the frames decode to exactly the same bodies, within the bound."""
     start = 0
     for number, frame in enumerate(group.frames):
         expected = bodies[start : start + frame.count]
@@ -120,7 +120,7 @@ def frames_read_back(group: FrameGroup, bodies: Sequence[bytes]) -> bool:
 
 
 def _read_cost(group: FrameGroup, frame: CodedFrame, slot: int, outside: bytes | None) -> int:
-    """Coder output of a read by somebody who has nothing at hand."""
+    """Coder output of a read with nothing cached."""
     found = frame.coder.decode(frame.data, slot, outside, group.known.text)
     newest = 0
     if outside is not None:
@@ -136,7 +136,7 @@ def _max_read_cost(body: bytes) -> int:
 def existing_shared_text(
     sources: CompactionSource, sample: Collection[ChainEntry], dying: Collection[int]
 ) -> SharedText:
-    """The latest text that documents of the site lean on, unless its pack is to be emptied."""
+    """The latest text that documents of the site use, unless its pack is to be emptied."""
     places = {sources.text_of(entry.place) for entry in sample} - {None, GENERIC_TEXT}
     for at in sorted((at for at in places if at is not None and at.pack not in dying), reverse=True):
         if text := sources.text(at):
@@ -147,7 +147,7 @@ def existing_shared_text(
 def proposed_shared_text(
     sources: CompactionSource, sample: Collection[ChainEntry], texts: Collection[SharedText]
 ) -> bytes:
-    """A new text that pays for the documents which are about to be written; empty when there is none."""
+    """A new text that saves more than it takes for the documents to be written; empty if there is none."""
     pages = []
     for entry in sample:
         with suppress(Damaged):

@@ -1,11 +1,11 @@
 """Packs in an object store, which has neither append nor locks.
 
 A finished pack is one object, `00000002.pack`. A log is a series of create-only segments named by their offset,
-`00000001.log/000000000000`; each holds whole records and appears whole. What is appended waits in memory until `sync`
-puts it as one segment, so one request makes a batch durable.
+`00000001.log/000000000000`; each holds whole records and appears whole. Appended data waits in memory until `sync`
+stores it as one segment, so one request makes a batch durable.
 
-Several processes write at once: each extends only logs whose numbers it got from the shared counter, so no writer meets
-another. Who may still refer to a log is settled in the catalogue (docs/internals/write-order.md).
+Several processes write at once: each extends only logs whose numbers it got from the shared counter, so writers never
+conflict. Whether a log is still referred to is decided in the catalogue (docs/internals/write-order.md).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SEGMENT_BYTES = 8 << 20
 
 
 class WriterCoordination(NamedTuple):
-    """What writers of one place have in common: the exclusive lease, and numbers that nobody gets twice."""
+    """What writers of one place share: the exclusive lease, and numbers that are given out only once."""
 
     lease: Callable[[], WriteLease]
     number: Callable[[int], int]
@@ -83,15 +83,15 @@ class ObjectBackend:
         return self._bucket.where
 
     def lease(self) -> WriteLease:
-        """The right to do what only one may do at a time; Busy when somebody else has it."""
+        """The right to do what only one process may do at a time; Busy if another process has it."""
         return self._sharing.lease()
 
     def number(self, last: int) -> int:
-        """A pack number above `last` that nobody was ever given."""
+        """A pack number above `last` that was never given out."""
         return self._sharing.number(last)
 
     def list(self, above: int = 0) -> Mapping[str, int]:
-        """Names and sizes of packs and logs, from one listing of the bucket that begins behind a number."""
+        """Names and sizes of packs and logs, from one listing of the bucket that begins after a number."""
         segments: dict[str, dict[int, int]] = {}
         found: dict[str, int] = {}
         for path, size in self._bucket.sizes(after=behind(above)).items():
@@ -108,7 +108,7 @@ class ObjectBackend:
         return found
 
     def find(self, pack: int) -> str | None:
-        """By the segments of a log, which whoever reads it needs, or else by one question for a finished pack."""
+        """By the segments of a log, which reading it needs anyway, or by one request for a finished pack."""
         for name in (f"{pack:08d}{_LOG}", f"{pack:08d}{_PACK}"):
             with suppress(FileNotFoundError):
                 self.size(name)
@@ -116,7 +116,7 @@ class ObjectBackend:
         return None
 
     def size(self, name: str) -> int:
-        """A log is looked at again, since others may have extended it."""
+        """A log is listed again, since others may have extended it."""
         return self._seen(name, self._logs.get(name)).end if name.endswith(_LOG) else self._size(name)
 
     def read(self, name: str, offset: int, length: int) -> bytes:
@@ -136,7 +136,7 @@ class ObjectBackend:
             self._put(name, log)
 
     def sync(self, name: str) -> None:
-        """Puts what waits as one segment; returns when the store has acknowledged it."""
+        """Stores what waits as one segment; returns when the store has acknowledged it."""
         log = self._logs.get(name)
         if log is not None and log.waiting:
             self._put(name, log)
@@ -158,7 +158,7 @@ class ObjectBackend:
             self._logs[name] = _SegmentedLog(self._segments(name))
 
     def create(self, name: str) -> ObjectDraft:
-        """Begins a pack in a local file; the bucket sees it when it is whole."""
+        """Begins a pack in a local file; it is uploaded when it is complete."""
         return ObjectDraft(self, self._bucket, name)
 
     def remove(self, name: str) -> None:
@@ -182,7 +182,7 @@ class ObjectBackend:
         return b""
 
     def sweep(self) -> None:
-        """Drafts are local files and go with their process; parts of killed uploads go by the bucket's lifecycle."""
+        """Drafts are local files that end with their process; the bucket removes parts of killed uploads."""
 
     def forget(self, name: str) -> None:
         """Drops what is cached about one pack."""
@@ -192,7 +192,7 @@ class ObjectBackend:
         self._cache.drop(name)
 
     def close(self) -> None:
-        """Forgets what was not synced."""
+        """Discards what was not synced."""
         with self._guard:
             self._logs.clear()
             self._sizes.clear()
@@ -212,7 +212,7 @@ class ObjectBackend:
     def _log(self, name: str, offset: int) -> _SegmentedLog:
         log = self._logs.get(name)
         if log is None:
-            # A log that begins now has a number of its own: there is nothing to look for.
+            # A log that begins now has a new number: there are no segments to list.
             log = self._refreshed(name, self._segments(name) if offset else {})
         return log
 
@@ -251,7 +251,7 @@ class ObjectBackend:
         return bytes(data) if rest < 0 else bytes(data + log.waiting[rest : rest + length - len(data)])
 
     def _seen(self, name: str, log: _SegmentedLog | None) -> _SegmentedLog:
-        """Looks for segments that others have added; our own log grows only by us."""
+        """Lists segments that others have added; only this process extends its own log."""
         if log is not None and log.waiting:
             return log
         segments = self._segments(name)
@@ -273,7 +273,7 @@ class ObjectBackend:
 
 
 class ObjectDraft:
-    """A pack in the making, in a temporary file."""
+    """A pack that is being written, in a temporary file."""
 
     def __init__(self, backend: ObjectBackend, bucket: Bucket, name: str) -> None:
         self._backend = backend
@@ -306,7 +306,7 @@ class ObjectDraft:
             self._file = None
 
     def _claim(self) -> None:
-        """Uploads in parts know no create-only mode, so the name is claimed first."""
+        """Uploads in parts have no create-only mode, so the name is claimed first."""
         self._bucket.create(self._name + _CLAIM, uuid4().bytes)
         with suppress(FileNotFoundError):
             self._bucket.size(self._name)

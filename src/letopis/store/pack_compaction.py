@@ -1,11 +1,11 @@
-"""Compaction: chains written anew, smaller, with old versions behind the newest and facts in columns.
+"""Compaction: rewrites chains smaller, with old versions after the newest and facts in columns.
 
-Nothing is written that takes more than what it sets free: contents whose packs stay are written again only where
-that is covered by those whose packs go, and what no frame makes smaller is copied as it is. The one exception is a
-newest version that is slow to read.
+Nothing is written that takes more than it frees: contents whose packs stay are rewritten only if contents whose packs
+are removed free enough, and what no frame makes smaller is copied unchanged. The only exception is a newest version
+that is slow to read.
 
-First pure decisions (what is written anew, what shares a group), then frames and shared texts, then the run itself.
-docs/internals/write-order.md tells why it can be killed anywhere.
+First pure decisions (what is rewritten, what shares a group), then frames and shared texts, then the run itself.
+docs/internals/write-order.md explains why it can be killed anywhere.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ _MERGE_FACTOR = 2
 def quick_rewrite_count(
     entries: Sequence[ChainEntry], loose: Callable[[ChainEntry], bool], settled: Callable[[ChainEntry], bool]
 ) -> int:
-    """How many of the newest versions a quick compaction writes anew.
+    """How many of the newest versions a quick compaction rewrites.
 
     All down to the last loose one (still in a log), then further runs of versions as long as they are not much longer
-    than what was taken: each version is so written anew only a logarithmic number of times. A run that is settled (has
-    its final form) ends it.
+    than what was taken, so that each version is rewritten only a logarithmic number of times. A run that is settled
+    (has its final form) ends it.
     """
     taken = max((index + 1 for index, entry in enumerate(entries) if loose(entry)), default=0)
     while 0 < taken < len(entries):
@@ -78,14 +78,14 @@ def _same_pack(entries: Sequence[ChainEntry], start: int) -> int:
 
 _SEGMENT_BYTES = 64 << 20
 _RECORD_BYTES = 32
-"""What a record takes besides its content, about."""
+"""About what a record takes besides its content."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionPlan:
-    """How a compaction works: how it makes frames, how many newest versions stay whole, when a batch is handed out.
+    """How a compaction works: how it makes frames, how many newest versions stay whole, when a batch is returned.
 
-    Without `framing` contents stay apart, each by the smallest of the methods that the settings allow.
+    Without `framing` contents stay separate, each by the smallest of the methods that the settings allow.
     """
 
     framing: FrameEncoder | None
@@ -100,7 +100,7 @@ class CompactionPlan:
 def compaction_plan(
     settings: StoreSettings, *, effort: str, rewrite: Collection[int], batch_seconds: float
 ) -> CompactionPlan:
-    """The plan that the settings ask for."""
+    """The plan that the settings define."""
     framing: FrameEncoder | None = quick_frames if "zstd" in settings.methods else None
     if effort == "full" and "brotli" in settings.methods:
         framing = solid_frames(SolidOptions(settings.chain, settings.level), settings.newest_growth)
@@ -184,10 +184,10 @@ class Compactor:
             self._write(chain, segment)
 
     def _share(self, chain: VersionChain) -> int:
-        """How many of the newest versions are written anew.
+        """How many of the newest versions are rewritten.
 
-        Versions whose packs stay are taken along only while they are no longer than those whose packs go: each is so
-        written a logarithmic number of times, and none before its space is covered.
+        Versions whose packs stay are included only while they are no longer than those whose packs are removed: each is
+        rewritten a logarithmic number of times, and none before enough space is freed.
         """
         entries = chain.entries
         last = max((index + 1 for index, entry in enumerate(entries) if self._sets_free(entry)), default=0)
@@ -200,16 +200,16 @@ class Compactor:
         return count if again <= freed else last
 
     def _sets_free(self, entry: ChainEntry) -> bool:
-        """Whether the pack of a content goes when all that compaction takes from it has moved."""
+        """Whether the pack of a content is removed when all that compaction takes from it has moved."""
         pack = entry.place.pack
         return self._loose(entry) or not (self._quick or pack in self._made or self._sources.solid(pack))
 
     def _may_move(self, key: bytes, entry: ChainEntry) -> bool:
-        """Whether a content is this document's to move; those of others stay with them."""
+        """Whether a content belongs to this document and may be moved; those of others stay with them."""
         return self._loose(entry) or self._sources.owned(key, entry.place)
 
     def _newest_is_slow(self, chain: VersionChain) -> bool:
-        """Whether the newest version equals an old one that takes others to read."""
+        """Whether the newest version equals an old one that needs others to be read."""
         with suppress(Damaged):
             newest = chain.entries[0] if chain.entries else None
             return newest is not None and newest.place.pack not in self._made and self._sources.slow(newest.place)
@@ -257,7 +257,7 @@ class Compactor:
         segment.raw += len(body)
 
     def _write(self, chain: VersionChain, segment: _Segment) -> None:
-        """Frames of the segment's contents, then its facts; or its contents apart, where those take less."""
+        """Frames of the contents of the segment, then its facts; or its contents separately, if those take less."""
         bodies = list(segment.bodies.values())
         chosen = list(frame_groups([len(body) for body in bodies], self._plan.whole))
         groups = self._coded_groups([[bodies[index] for index in group] for group in chosen], chain.site)
@@ -268,15 +268,15 @@ class Compactor:
             self._write_frames(chain, segment, chosen, groups)
 
     def _coded_groups(self, groups: Sequence[Sequence[bytes]], site: bytes) -> list[FrameGroup] | None:
-        """None where the settings allow no frames."""
+        """None if the settings allow no frames."""
         if self._plan.framing is None:
             return None
         return [self._coded(bodies, site) for bodies in groups]
 
     def _apart(self, segment: _Segment) -> dict[ContentPlace, CompressedContent]:
-        """What has to move, each content for itself: as it is, or by the methods of the settings where it is by others.
+        """What has to move, each content separately: unchanged, or by the methods of the settings if it used others.
 
-        Empty where frames must be made, since some of it lies in one now.
+        Empty if frames must be made, since some of it is in one now.
         """
         frames = self._plan.framing is not None
         moving = {entry.place for entry in segment.entries if not frames or self._sets_free(entry)}
@@ -294,7 +294,7 @@ class Compactor:
         return min(self._compressor.compress_content(body), there, key=lambda one: len(one.body))
 
     def _write_apart(self, key: bytes, segment: _Segment, apart: dict[ContentPlace, CompressedContent]) -> None:
-        """Records of single versions, which tell their own facts; the facts of those that repeat them follow."""
+        """Records of single versions, which include their facts; the facts of those that repeat them follow."""
         written: set[ContentPlace] = set()
         repeats = []
         for entry in segment.entries:
@@ -354,7 +354,7 @@ class Compactor:
         return group
 
     def _texts(self, site: bytes) -> list[SharedText]:
-        """Known texts that a document may lean on."""
+        """Known texts that a document may use."""
         if self._quick:
             return []
         own = self._site_text(site) if site else NO_TEXT

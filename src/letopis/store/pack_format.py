@@ -1,4 +1,4 @@
-"""Packs as bytes: header, records, heads of records, facts in columns, and the walk past what is damaged.
+"""Packs as bytes: header, records, heads of records, facts in columns, and iteration past damage.
 
 docs/internals/store-format.md is the specification. Only this module knows byte positions.
 """
@@ -61,19 +61,19 @@ class RecordMethod(IntEnum):
 
     @property
     def label(self) -> str:
-        """The name that people see."""
+        """The displayed name."""
         return self.name.lower()
 
 
 _tuple = tuple.__new__
 """Makes a named tuple of its fields in half the time that its class takes: every read of a version makes ten."""
-# Looking a member up in its enumeration is slow in Python 3.11, and every read asks.
+# Looking a member up in its enumeration is slow in Python 3.11, and every read needs it.
 _FIRST_KIND, _LAST_KIND = int(min(RecordKind)), int(max(RecordKind))
 _KINDS = {(kind, method): bytes((kind, method)) for kind in RecordKind for method in RecordMethod}
 
 
 class PackRecord(NamedTuple):
-    """One record, checked. `end` is the offset behind it."""
+    """One record, checked. `end` is the offset after it."""
 
     offset: int
     end: int
@@ -94,14 +94,14 @@ class RecordExtent(NamedTuple):
 
 
 class SharedTextRef(NamedTuple):
-    """Where the known text of a site lies. In pack 0, which no store has, are the texts that come with Letopis."""
+    """Where the known text of a site is. Pack 0, which no store has, means the texts that are part of Letopis."""
 
     pack: int
     offset: int
 
 
 class FrameHead(NamedTuple):
-    """Head of a frame; the owner's mark and the text stand only in the first frame of a group, where `back` is 0."""
+    """Head of a frame; only the first frame of a group, where `back` is 0, has the mark of the owner and the text."""
 
     back: int
     slots: int
@@ -126,7 +126,7 @@ def encode_pack_header(flags: int, pack: int) -> bytes:
 
 
 def parse_pack_header(data: bytes, pack: int, name: str) -> int:
-    """The flags of a pack; Damaged when its header is not sound, NewerFormat when a later release wrote it."""
+    """The flags of a pack; Damaged if its header is not sound, NewerFormat if a later release wrote it."""
     start, check = data[: _HEADER.size], data[_HEADER.size : HEADER_BYTES]
     if len(data) < HEADER_BYTES or struct.unpack("<I", check)[0] != _low32(start, 0) or start[:6] != PACK_MAGIC:
         raise Damaged(f"the header of {name} is damaged; restore it from a copy")
@@ -139,7 +139,7 @@ def parse_pack_header(data: bytes, pack: int, name: str) -> int:
 
 
 def encode_record(kind: RecordKind, method: RecordMethod, head: bytes, body: bytes, *, pack: int, offset: int) -> bytes:
-    """The bytes of one record that will lie at `offset` of its pack."""
+    """The bytes of one record that will be at `offset` of its pack."""
     rest = b"".join((_KINDS[kind, method], encode_varint(len(head)), encode_varint(len(body)), head, body))
     return _MARK.pack(_MARKER, xxh3_64_intdigest(rest, _check_seed(pack, offset)) & 0xFFFFFFFF) + rest
 
@@ -207,7 +207,7 @@ def parse_version_head(record: PackRecord) -> VersionHead:
 
 
 def encode_frame_head(back: int, count: int, key: bytes, text_at: SharedTextRef | None = None) -> bytes:
-    """The head of a frame record; only the first frame of a group says whose it is and which text the group needs."""
+    """The head of a frame record; only the first frame of a group names the document and the text that it needs."""
     fields = encode_varint(back) + encode_varint(count)
     if back:
         return fields
@@ -215,7 +215,7 @@ def encode_frame_head(back: int, count: int, key: bytes, text_at: SharedTextRef 
 
 
 def parse_frame_head(head: bytes) -> FrameHead:
-    """What the head of a frame record says."""
+    """The fields in the head of a frame record."""
     back, at = (0, 1) if head[:1] == b"\0" else decode_varint(head, 0)
     count, at = decode_varint(head, at)
     if back:
@@ -231,7 +231,7 @@ def parse_frame_head(head: bytes) -> FrameHead:
 
 
 def owner_mark(key: bytes) -> bytes:
-    """A short mark of a key: enough to tell a document's own frames from those it borrows a content from."""
+    """A short mark of a key: enough to distinguish a document's own frames from those of others."""
     return xxh3_64_intdigest(key).to_bytes(8, "little")[:_OWNER_BYTES]
 
 
@@ -289,7 +289,7 @@ class PackWalker:
         return found and checked_record(data, within, found, pack=self._pack, offset=at)
 
     def _next_sound(self, at: int) -> int:
-        """Where the walk goes on: the claimed end when a record is there, else the next record found by searching."""
+        """Where to continue: the claimed end if a record is there, else the next record found by searching."""
         data, within = self._view(at, MAX_RECORD_START_BYTES)
         claimed = record_extent(data, within)
         if claimed is not None:
@@ -335,7 +335,7 @@ class FrameRef(NamedTuple):
 class ChainFacts(NamedTuple):
     """The versions of one document, newest first.
 
-    A content is the number of a slot, counted through all frames, or the digest of a content that lies elsewhere.
+    A content is the number of a slot, counted through all frames, or the digest of a content that is stored elsewhere.
     """
 
     key: bytes
@@ -346,7 +346,7 @@ class ChainFacts(NamedTuple):
 
 
 def encode_columns(chains: Sequence[ChainFacts], offset: int) -> bytes:
-    """The body of a facts record that will lie at `offset`."""
+    """The body of a facts record that will be at `offset`."""
     columns = [bytearray() for _ in range(_COLUMNS)]
     keys, counts, frames, times, contents, notes, digests = columns
     for chain in chains:
@@ -400,7 +400,7 @@ def _read_times(column: ByteReader, count: int) -> Iterator[int]:
 
 
 def _content_codes(contents: Sequence[int | bytes], digests: bytearray) -> list[int]:
-    """Contents as small numbers; digests go to their own column."""
+    """Contents as small numbers; digests are in a separate column."""
     codes = []
     last: dict[int | bytes, int] = {}
     upcoming = 0

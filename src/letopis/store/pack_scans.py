@@ -1,6 +1,6 @@
 """Passes over whole packs: version facts to rebuild a catalogue, packs that can be removed, and verification.
 
-Damage is named and passed over. A pack is removed only after the facts that it alone holds are saved.
+Damage is reported and skipped. A pack is removed only after the facts that it alone holds are saved.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _FrameSlot(NamedTuple):
 
 
 class FactReader:
-    """Reads facts out of packs, passing over what is damaged."""
+    """Reads facts from packs, skipping what is damaged."""
 
     def __init__(self, packs: Packs, reader: PackReader, identity: Callable[[bytes], bytes]) -> None:
         self._packs = packs
@@ -87,7 +87,7 @@ class FactReader:
         return any(record.kind == RecordKind.TEXT for record in self.records(pack, size))
 
     def shared_text_packs(self, pack: int, size: int) -> set[int]:
-        """The packs in which the known texts lie that frames of this one need."""
+        """The packs with the known texts that frames of this one need."""
         heads = (
             parse_frame_head(record.head) for record in self.records(pack, size) if record.kind == RecordKind.FRAME
         )
@@ -143,7 +143,7 @@ _FACTS_PER_PASS = 1 << 20
 
 
 class _VersionKey(NamedTuple):
-    """A version that some pack tells of."""
+    """A version that is recorded in some pack."""
 
     key: bytes
     time: int
@@ -154,14 +154,14 @@ class _VersionKey(NamedTuple):
 
 
 class PackReleaser:
-    """Finds what may go. The highest number always stays, so that no number is ever used twice."""
+    """Finds what may be removed. The highest number always stays, so that no number is ever used twice."""
 
     def __init__(self, packs: Packs, facts: FactReader) -> None:
         self._packs = packs
         self._facts = facts
 
     def dying(self, live: Collection[int], active: int, newest: int | None) -> dict[int, int]:
-        """Numbers and sizes of packs that nothing refers to; those above `newest` are too young to judge."""
+        """Numbers and sizes of packs that nothing refers to; those above `newest` are too new to decide."""
         sizes = self._packs.refresh()
         kept = {active, max(sizes, default=0), *live}
         last = max(sizes, default=0) if newest is None else newest
@@ -180,7 +180,7 @@ class PackReleaser:
         return needed
 
     def orphans(self, dying: dict[int, int], keep: Callable[[bytes, int], bool]) -> Iterator[VersionHead]:
-        """Facts that are to be kept and that no pack but the dying ones holds."""
+        """Facts that are to be kept and that are only in packs to be removed."""
         for marks in self._marks(dying):
             self._strike(marks, dying)
             for pack, size in dying.items():
@@ -191,7 +191,7 @@ class PackReleaser:
                         yield _head(fact)
 
     def _marks(self, dying: dict[int, int]) -> Iterator[set[int]]:
-        """The versions of the dying packs, in sets of bounded size."""
+        """The versions of the packs to be removed, in sets of bounded size."""
         marks: set[int] = set()
         for pack, size in dying.items():
             for version_key in self._version_keys(pack, size):
@@ -203,7 +203,7 @@ class PackReleaser:
             yield marks
 
     def _strike(self, marks: set[int], dying: dict[int, int]) -> None:
-        """Takes out the versions that later packs tell of as well, where compaction wrote them."""
+        """Removes the versions that are also recorded in later packs, where compaction wrote them."""
         others = {pack: size for pack, size in self._packs.refresh().items() if pack > min(dying)}
         for pack, size in others.items():
             for version_key in self._version_keys(pack, size) if marks and pack not in dying else ():
@@ -228,7 +228,7 @@ def _head(fact: VersionFact) -> VersionHead:
 
 
 class PackVerifier:
-    """Reads packs as a stranger would, taking nothing on trust."""
+    """Reads packs without trusting anything."""
 
     def __init__(self, packs: Packs, reader: PackReader, facts: FactReader, identity: Callable[[bytes], bytes]) -> None:
         self._packs = packs
@@ -276,7 +276,7 @@ class PackVerifier:
             yield PackDamage(pack, record.offset, record.end - record.offset, str(error))
 
     def _check(self, pack: int, record: PackRecord) -> None:
-        """Reads what a sound record says, down to its contents."""
+        """Reads a sound record, down to its contents."""
         if record.kind == RecordKind.VERSION:
             self._check_version(pack, record)
         elif record.kind == RecordKind.FACT:

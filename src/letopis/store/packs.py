@@ -35,14 +35,14 @@ from letopis.tuples import NamedTuple
 LOG_SUFFIX, PACK_SUFFIX = ".log", ".pack"
 _START_READ = 1024
 _FIRST_READ = 32 * 1024
-"""One read of this size holds nearly every record; a longer one takes a second."""
+"""One read of this size holds nearly every record; a longer record takes a second read."""
 _LARGEST_GUESS = 1 << 20
 
 
 class Packs:
-    """Finds packs by number. Numbers only rise, so a number never means two different packs.
+    """Finds packs by number. Numbers only increase, so a number never means two different packs.
 
-    Where machines share a place it may hold very many names: only those of packs that are read are asked for.
+    A place that machines share may hold very many names: only those of packs that are read are requested.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -51,12 +51,12 @@ class Packs:
         self._flags: dict[int, int] = {}
         self._last = 0
         self.floor: Callable[[], int] = lambda: 0
-        """The highest number that was ever given out, as far as somebody else remembers it."""
+        """The highest number that was ever given out, according to the owner of the store."""
         if not backend.shared:
             self.refresh()
 
     def refresh(self) -> dict[int, int]:
-        """Looks again; numbers and sizes of all packs, in order. Removed packs are let go, so that space comes back."""
+        """Lists again; numbers and sizes of all packs, in order. Removed packs are closed to free their space."""
         sizes = {name: size for name, size in self.backend.list().items() if pack_number(name) > 0}
         gone = set(self._names.values()).difference(sizes)
         self._names = {pack_number(name): name for name in sorted(sizes)}
@@ -80,7 +80,7 @@ class Packs:
         self._names[pack] = name
 
     def drop(self, pack: int) -> None:
-        """Removes a pack for good."""
+        """Removes a pack permanently."""
         self.backend.remove(self._names.pop(pack))
         self._flags.pop(pack, None)
 
@@ -138,7 +138,7 @@ class Packs:
             raise self._gone(name) from None
 
     def record(self, pack: int, offset: int, guess: int = 0) -> PackRecord:
-        """The record at a place, checked. `guess` is its length where the caller knows it."""
+        """The record at a place, checked. `guess` is its length if the caller knows it."""
         if pack not in self._flags:
             self.flags(pack)
         length = min(max(guess + _START_READ, _FIRST_READ), _LARGEST_GUESS)
@@ -153,7 +153,7 @@ class Packs:
         return record
 
     def start(self, pack: int, offset: int) -> tuple[RecordExtent, bytes] | None:
-        """What the record at an offset claims to be, and its head where that is short; nothing is checked."""
+        """What the record at an offset claims to be, and its head if that is short; nothing is checked."""
         data = self.span(pack, offset, _START_READ)
         found = record_extent(data)
         return found and (found, data[found.head_at : found.body_at])
@@ -185,7 +185,7 @@ class LogTail(NamedTuple):
 
 
 def encode_checkpoint(pack: int, length: int) -> bytes:
-    """The small object that says how far a log was synced."""
+    """The small object that records how far a log was synced."""
     line = f"{pack} {length} "
     return (line + xxh3_64_hexdigest(line.encode()) + "\n").encode()
 
@@ -200,11 +200,11 @@ def parse_checkpoint(data: bytes) -> tuple[int, int]:
 
 
 def recover_log(packs: Packs, mark: HighWaterMark) -> LogTail | None:
-    """Makes the newest log end with a whole record; None when there is no log to go on with.
+    """Makes the newest log end with a whole record; None if there is no log to continue.
 
-    Only bytes behind the last whole record are cut, so damage in the middle costs no version that follows it. Where
-    writers share a place, the logs of others are theirs: a new one is begun. So it is when the mark lies beyond the
-    newest log: bytes are missing then, and what came instead of them would be read as them.
+    Only bytes after the last whole record are cut, so damage in the middle costs no version that follows it. If writers
+    share a place, logs of others are not extended: a new one is begun. The same holds if the mark is beyond the newest
+    log: bytes are missing then, and new ones would be read in their place.
     """
     packs.backend.sweep()
     if packs.backend.shared:
@@ -223,7 +223,7 @@ def recover_log(packs: Packs, mark: HighWaterMark) -> LogTail | None:
     if sound < size or not sure:
         # Without a checkpoint even the name of the log may not have reached the disk yet.
         packs.backend.cut(packs.name(pack), sound)
-    # A log behind a finished pack was closed by a compaction; it waits only to be emptied and released.
+    # A log before a finished pack was closed by a compaction; it waits only to be emptied and released.
     closed = pack < max(packs.refresh())
     short = (mark.log, mark.end) > (pack, sound)
     return None if closed or short or not _can_be_extended(packs, pack) else LogTail(pack, packs.name(pack), sound)
@@ -237,7 +237,7 @@ def _sound_length(packs: Packs, pack: int, size: int, start: int) -> int:
 
 
 def _can_be_extended(packs: Packs, pack: int) -> bool:
-    """A log whose header is damaged is left as it is; one of a later release is refused."""
+    """A log whose header is damaged is left unchanged; one of a later release is refused."""
     name = packs.name(pack)
     try:
         parse_pack_header(packs.span(pack, 0, HEADER_BYTES), pack, name)
@@ -290,7 +290,7 @@ class LogWriter:
         self._pack = 0
 
     def add(self, kind: RecordKind, method: RecordMethod, head: bytes, body: bytes) -> tuple[int, int]:
-        """Buffers one record; its offset and its length."""
+        """Buffers one record; returns its offset and its length."""
         offset = self.end
         record = encode_record(kind, method, head, body, pack=self._pack, offset=offset)
         self._buffer += record
@@ -307,7 +307,7 @@ class LogWriter:
             self._written += len(data)
 
     def sync(self) -> None:
-        """Returns when everything added is durable; NotReady when it is lost instead."""
+        """Returns when everything added is durable; NotReady if it is lost."""
         self.flush()
         if self._written > self._synced:
             self._guarded(lambda: self._packs.backend.sync(self._name))
@@ -316,7 +316,7 @@ class LogWriter:
                 self.checkpoint()
 
     def checkpoint(self) -> None:
-        """Notes how far the log is sound; only saves work, so failing to do it is no failure."""
+        """Records how far the log is sound; this only saves work, so a failure is ignored."""
         if self._synced > self._marked and self._packs.backend.torn_appends:
             with suppress(LetopisError):
                 self._packs.backend.remark(CHECKPOINT_NAME, encode_checkpoint(self._pack, self._synced))
@@ -331,7 +331,7 @@ class LogWriter:
         try:
             action()
         except Busy:
-            # Somebody else writes to this log against the rules: leave it to them, whatever it holds.
+            # Another process writes to this log against the rules: it is left to that process, whatever it holds.
             self._buffer.clear()
             self._pack = self._written = self._synced = 0
             raise
@@ -343,7 +343,7 @@ class LogWriter:
             raise
 
     def _mend(self) -> None:
-        """Takes back what was not synced: nobody was told of it, and nothing may be assumed about it."""
+        """Removes what was not synced: it was never acknowledged, and nothing may be assumed about it."""
         self._packs.backend.cut(self._name, self._synced)
         if self._synced < HEADER_BYTES:
             self._packs.drop(self._pack)
@@ -378,13 +378,13 @@ class PackWriter:
         return offset, len(record)
 
     def add_facts(self, facts: ChainFacts) -> None:
-        """Takes the facts of a document whose frames were written."""
+        """Adds the facts of a document whose frames were written."""
         self._facts.append(facts)
         if len(self._facts) >= _CHAINS_PER_FACTS:
             self._write_facts()
 
     def commit(self) -> int:
-        """Makes the pack durable and known; its size."""
+        """Makes the pack durable and known; returns its size."""
         self._write_facts()
         self._flush()
         self._draft.commit()
@@ -392,7 +392,7 @@ class PackWriter:
         return self.end
 
     def discard(self) -> None:
-        """Forgets the pack."""
+        """Discards the pack."""
         self._draft.discard()
 
     def _write_facts(self) -> None:

@@ -1,7 +1,7 @@
 """Bodies of records by their method: one content compressed quickly, or many versions of a document in one frame.
 
-A run is the quick frame: the newest version alone, the others as one zstd stream behind it. It costs about as much
-as writing the versions once more; solid frames are far smaller and far slower to write.
+A run is the quick frame: the newest version alone, the others as one zstd stream after it. It costs about as much as
+writing the versions once more; solid frames are far smaller and far slower to write.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _OWN = ("stored", "zstd", "brotli")
 
 
 class CompressedContent(NamedTuple):
-    """A body as it is kept, and the name of what made it so small."""
+    """A body as it is stored, and the name of its method."""
 
     method: RecordMethod
     body: bytes
@@ -58,8 +58,8 @@ class CompressedContent(NamedTuple):
 class ContentCompressor:
     """Compresses single contents; keeps one zstd context, since making one costs as much as a small page.
 
-    Of the methods named, brotli is left to compaction; lossy ones are refused: what comes in is read back as it was.
-    Any others slow down putting by as much as they take.
+    Of the given methods, brotli is left to compaction; lossy ones are refused: contents are read back unchanged. All
+    others slow down storing by the time that they take.
     """
 
     def __init__(self, methods: Sequence[str] = ("zstd",)) -> None:
@@ -73,7 +73,7 @@ class ContentCompressor:
                 )
 
     def compress_content(self, body: bytes) -> CompressedContent:
-        """The smallest form; the stored one takes part in any case."""
+        """The smallest form; the uncompressed one is always tried."""
         best = CompressedContent(_STORED, body, "stored")
         if self._zstd is not None:
             self._zstd.set_pledged_input_size(len(body))
@@ -87,12 +87,12 @@ class ContentCompressor:
 
 
 def body_label(method: int, body: bytes) -> str:
-    """The name of the method of a body, as people see it."""
+    """The displayed name of the method of a body."""
     return str(codecs.by_id(body[0]).name) if method == _CODEC and body else _LABELS[method]
 
 
 def expand_body(method: int, body: bytes) -> bytes:
-    """The content of a body that stands for itself."""
+    """The content of a body that needs no other."""
     if method == _STORED:
         return body
     if method == _CODEC:
@@ -106,7 +106,7 @@ def expand_body(method: int, body: bytes) -> bytes:
 
 
 def smallest_body(body: bytes) -> tuple[RecordMethod, bytes]:
-    """The shortest form that stands for itself, whatever it costs to make."""
+    """The shortest form that needs no other, whatever it costs to make."""
     forms = [
         (RecordMethod.STORED, body),
         (RecordMethod.ZSTD, compress(body, 19)),
@@ -131,7 +131,7 @@ class RunFrame(NamedTuple):
 
 
 class _RunParts(NamedTuple):
-    """A frame taken apart."""
+    """The parts of a frame."""
 
     kind: int
     lengths: list[int]
@@ -155,7 +155,7 @@ def encode_runs(bodies: Sequence[bytes], *, bound: int) -> list[RunFrame]:
 
 
 def encode_newest_run(body: bytes) -> bytes:
-    """A first frame of the newest content only, as small as a form gets that is read so fast."""
+    """A first frame of the newest content only, as small as possible for a form that is read so fast."""
     return _joined_run(_FIRST, [body], length_prefixed(compress(body, _BEST_RUN_LEVEL)), [], b"")
 
 
@@ -201,7 +201,7 @@ def run_newest_span(data: bytes) -> int:
 
 
 def _planned_runs(lengths: list[int], bound: int) -> Iterator[list[int]]:
-    """Which contents share a frame, so that none costs more than it may."""
+    """Which contents share a frame, so that none exceeds the bound."""
     plan, output = [0], lengths[0]
     for index, length in enumerate(lengths[1:], start=1):
         if plan and not _affordable_run(output, length, bound):
@@ -268,8 +268,8 @@ def _zstd_errors() -> Iterator[None]:
 class FrameCoder(NamedTuple):
     """One way to read frames: one content of a frame or all of them.
 
-    Those take the newest content of the group and the known text of the
-    site where `needs_newest` and `needs_known` say so.
+    This takes the newest content of the group and the known text of the site if `needs_newest` and `needs_known` are
+    set.
     """
 
     method: RecordMethod
@@ -280,7 +280,7 @@ class FrameCoder(NamedTuple):
     newest_span: Callable[[bytes], int]
 
     def shares(self, data: bytes, count: int, first: bool) -> list[int]:
-        """What each content of a frame may be said to occupy; together the whole frame."""
+        """The share of a frame that is attributed to each content; together the whole frame."""
         own = [self.newest_span(data)] if first else []
         others, rest = count - len(own), len(data) - sum(own)
         if others == 0:
@@ -300,7 +300,7 @@ _BY_METHOD: dict[int, FrameCoder] = {RecordMethod.RUN: RUN_CODER}
 
 
 def solid_coder() -> FrameCoder:
-    """What reads solid frames. Made at its first use: most commands read none."""
+    """The reader of solid frames. Created at its first use: most commands read none."""
     # A block of this size that was given back tells the C library to keep as much for the next page: to ask the system
     # for the same memory at each read of a large page takes a third of the time. It is never touched, nor filled.
     bytes(_KEPT_BYTES)

@@ -1,7 +1,7 @@
 """The compact form of all versions of one document, byte-exact, each version readable with bounded work.
 
-What reads frames is here. What writes them is `letopis.store.solid.frame_writer`
-(`encode_solid`): it loads numpy and rapidfuzz, which cost more time than most programs that only read will take.
+The reader of frames is here. The writer is `letopis.store.solid.frame_writer` (`encode_solid`): it loads numpy and
+rapidfuzz, which takes longer than most programs that only read.
 """
 
 from letopis.store.solid.frame_reader import decode, decode_all, needs_known, needs_newest, newest_span
