@@ -148,8 +148,14 @@ def million_pages(folder: Path) -> tuple[Any, int]:
     journal.append(segment.pack(), NODES, NODES)
     texts = LinkJournal(folder / "texts.log")
     texts.append(zstd.compress(b"\n" * (LINKS - 1), 1), NODES, NODES)
-    addresses = UrlTable.of(segment)
-    return Graph(segment, GraphHistory(segment, segment.times), addresses, url_states_of(broken), texts), journal.size()
+
+    def read_lines(segment: LinkSegment, number: int) -> list[str]:
+        return zstd.decompress(texts.read(int(segment.text_frames[number])) or b"").decode().split("\n")
+
+    graph = Graph(
+        segment, GraphHistory(segment, segment.times), UrlTable.of(segment), url_states_of(broken), read_lines
+    )
+    return graph, journal.size()
 
 
 def run_map() -> list[Row]:
