@@ -9,7 +9,7 @@ import random
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,8 +22,10 @@ from letopis import zrec
 from letopis.archive import utc_now
 from letopis.cli.main import main
 from letopis.config import FetchSettings
-from letopis.errors import NotFound
+from letopis.errors import LetopisError, NotFound
 from letopis.exchange.remote_file import open_zrec, source_of, sync_file
+from letopis.exchange.replica.origin import Origin, open_origin
+from letopis.zrec import RangeSource
 
 
 @dataclass
@@ -292,3 +294,14 @@ def test_a_key_signs_the_release_and_the_size_of_the_dictionary_is_a_choice(
     assert int(str(said(capsys, "info", str(www / "r.zrec"))["dictionary_size"])) <= 2048
     assert said(capsys, "sync", f"{static}/r.zrec", str(tmp_path / "c"), "--key", key)["verified"] is True
     assert main(["zrec", "sync", f"{static}/r.zrec", str(tmp_path / "d"), "--key", str(tmp_path / "other")]) == 7
+
+
+@pytest.mark.parametrize("open_at", [source_of, open_origin])
+async def test_who_allows_no_private_network_reads_no_file_and_no_origin_from_it(
+    static: str, tmp_path: Path, moods: Moods, open_at: Callable[..., AbstractAsyncContextManager[RangeSource | Origin]]
+) -> None:
+    (tmp_path / "www" / "release").write_bytes(b"x")
+    async with open_at(f"{static}/release", FetchSettings(private="never"), utc_now) as opened:
+        with pytest.raises(LetopisError, match="private network"):
+            await (opened.release() if isinstance(opened, Origin) else opened.read(0, 1))
+    assert moods.requests == 0

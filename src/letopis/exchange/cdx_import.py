@@ -168,8 +168,7 @@ class _CdxImport:
             settings: FetchSettings = self._archive.settings.fetch
             # An index of somebody else must not lead into the network of whoever takes it in.
             named = any(urlsplit(where).netloc == urlsplit(one).netloc for one in (self._base, self._address))
-            private = named or settings.private == "always"
-            opened = source_of(where, settings, self._archive.clock, private_ok=private)
+            opened = source_of(where, settings, self._archive.clock, named_by="cli" if named else "http")
             self._sources[where] = await self._stack.enter_async_context(opened)
         return self._sources[where]
 

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 from letopis.archive import utc_now
 from letopis.config import FetchSettings
 from letopis.errors import NotFound, RemoteChanged, Unavailable
+from letopis.fetch import Origin, private_ok
 from letopis.fetch.client import Client
 from letopis.fetch.ranges import CutShort, RangePart, RangeReader, RangesIgnored
 from letopis.lazy import lazy
@@ -132,9 +133,13 @@ def _local_path(address: str) -> Path:
 
 @asynccontextmanager
 async def source_of(
-    address: str, settings: FetchSettings, clock: Callable[[], datetime], *, private_ok: bool = True
+    address: str, settings: FetchSettings, clock: Callable[[], datetime], *, named_by: Origin = "cli"
 ) -> AsyncIterator[RangeSource]:
-    """The source that an address names: http, https, file, or a plain path."""
+    """The source that an address names: http, https, file, or a plain path.
+
+    `named_by` says whether the owner named the address or somebody else's file did, which decides as for requests
+    through HTTP whether it may be in a private network.
+    """
     if not address.startswith(("http://", "https://")):
         yield FileSource(_local_path(address))
         return
@@ -142,7 +147,7 @@ async def source_of(
     # The fewest bytes: a static server needs none of the headers that a browser sends.
     client = Client(transport, settings, user_agent="Letopis", clock=clock, default_headers=())
     try:
-        yield RemoteFile(RangeReader(client, private_ok=private_ok), address)
+        yield RemoteFile(RangeReader(client, private_ok=private_ok(settings.private, named_by)), address)
     finally:
         await transport.close()
 

@@ -15,6 +15,7 @@ from letopis.config import FetchSettings
 from letopis.errors import NotFound, UsageError
 from letopis.exchange.remote_file import RemoteFile
 from letopis.exchange.replica.release import MOST_RELEASE_BYTES, PACKS, RELEASE
+from letopis.fetch import private_ok
 from letopis.fetch.client import Client
 from letopis.fetch.ranges import RangeReader
 from letopis.lazy import lazy
@@ -33,10 +34,11 @@ _SECONDS = 3600.0
 class Origin:
     """A published archive. Files may be read several at once."""
 
-    def __init__(self, address: str, client: Client | None) -> None:
-        """Without a client the address is a folder."""
+    def __init__(self, address: str, client: Client | None, *, private: bool = True) -> None:
+        """Without a client the address is a folder. `private` allows private and loopback addresses."""
         self.address = address
         self._client = client
+        self._private = private
         self._sources: list[RangeSource] = []
         self._settled = Traffic()
         self._last = ("", b"")
@@ -92,7 +94,7 @@ class Origin:
         if self._client is None:
             return _LocalFile(Path(self.address) / name)
         limits = Limits(max_bytes=size + _SPARE, total_seconds=_SECONDS)
-        return RemoteFile(RangeReader(self._client, limits), f"{self.address}/{name}")
+        return RemoteFile(RangeReader(self._client, limits, private_ok=self._private), f"{self.address}/{name}")
 
 
 class _LocalFile(FileSource):
@@ -138,7 +140,7 @@ async def open_origin(address: str, settings: FetchSettings, clock: Callable[[],
     # The fewest bytes: a static server needs none of the headers that a browser sends.
     client = Client(transport, settings, user_agent="Letopis", clock=clock, default_headers=())
     try:
-        yield Origin(address, client)
+        yield Origin(address, client, private=private_ok(settings.private, "cli"))
     finally:
         await transport.close()
 
