@@ -27,9 +27,9 @@ from letopis.operations.registry import all_operations
 from letopis.tuples import NamedTuple
 
 API = "/api/v1"
-"""Where the routes of operations stand."""
+"""The prefix of the routes of operations."""
 PUBLIC = 0
-"""Needs nobody."""
+"""Needs no account."""
 
 _READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _SIGNING_IN = ("/login", "/login/code", "/setup", "/join")
@@ -92,7 +92,7 @@ def _route_rights() -> list[_RouteRight]:
 
 
 def _route_of(method: str, path: str) -> _RouteRight | None:
-    """What the operation behind a path says; None where there is none."""
+    """The access of the operation at a path; None if there is none."""
     if not path.startswith(API + "/"):
         return None
     asked = "GET" if method == "HEAD" else method
@@ -264,7 +264,7 @@ def _field(body: bytes, name: str) -> str:
 
 
 def _bounded(receive: Receive, most: int) -> Receive:
-    """Ends the connection of whoever sends more than they said."""
+    """Ends the connection of a client that sends more than it announced."""
     total = 0
 
     async def counted() -> Message:

@@ -1,4 +1,4 @@
-"""What stands around the application: trusted proxies, the access log, Prometheus metrics and the health check."""
+"""Middleware around the application: trusted proxies, the access log, Prometheus metrics and the health check."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _is_address(name: str) -> bool:
 MOST_WAITING = 8
 """Requests that may wait for a document to be read, rewritten or compared by a helper."""
 DOCUMENT_SECONDS = 5.0
-"""Processor time that one document may take while somebody waits."""
+"""CPU time that one document may take while a client waits."""
 
 
 class DocumentBudget:
@@ -330,7 +330,7 @@ class MetricsMiddleware:
                 for what in use_of_request(scope, family):
                     self._use.add(what)
             if self._use.is_due:
-                asyncio.get_running_loop().run_in_executor(None, self._use.write)  # whoever asked does not wait for it
+                asyncio.get_running_loop().run_in_executor(None, self._use.write)  # the client does not wait for it
 
 
 @metrics_router.get("/metrics")

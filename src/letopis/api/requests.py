@@ -124,12 +124,12 @@ async def _http_problem(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _fault(request: Request, error: Exception) -> JSONResponse:
-    """What nobody foresaw; the server logs where it happened."""
+    """An unexpected error; the server logs where it happened."""
     return problem_response(500, "Internal error", "the service could not answer this; its log says why")
 
 
 async def _gone(request: Request, error: Exception) -> Response:
-    """Whoever hung up in the middle of a request hears nothing, and it is no fault of ours."""
+    """A client that disconnected in the middle of a request gets no answer, and it is no error of the server."""
     return Response(status_code=400)
 
 

@@ -88,7 +88,7 @@ class WorkerPool:
             await self._end()
 
     async def _keep(self, process: asyncio.subprocess.Process) -> None:
-        """One place among the workers: whoever dies in it is followed by another."""
+        """One place among the workers: a worker that dies is replaced by another."""
         while True:
             began = time.monotonic()
             await process.wait()

@@ -187,7 +187,7 @@ def remove_old_jobs(archive: Archive, older_than: float | None = None) -> int:
 
 
 def _remove_left_files(archive: Archive) -> None:
-    """Partial uploads from before a crash of the machine."""
+    """Removes uploaded files that belong to no job, for example after a crash of the machine."""
     latest = archive.clock().timestamp() - _DAY
     for file in (archive.folder / "jobs" / "incoming").glob("*"):
         with suppress(OSError):

@@ -1,1 +1,1 @@
-"""Archives of others in, ours out: WARC, WACZ, CDXJ, static copies, Parquet; archives replicated by plain files."""
+"""Import and export of archives: WARC, WACZ, CDXJ, static copies, Parquet; replication by plain files."""

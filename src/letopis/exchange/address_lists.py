@@ -1,6 +1,6 @@
-"""Lists of addresses, in and out: OPML, bookmarks of browsers, plain lists, and in alone files of sitemaps.
+"""Import and export of lists of URLs: OPML, bookmarks of browsers, plain lists; files of sitemaps are only imported.
 
-A list has no captures. What it names is watched, or crawled. The folders of bookmarks and of OPML become tags.
+A list has no captures. Its URLs are watched or crawled. The folders of bookmarks and of OPML become tags.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_LIST = 64 * 1024 * 1024
 _MOST_DEPTH = 64
 _WEB = ("http://", "https://")
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-# Comments are given back by no group: a list of them would be tried in every way to part it.
+# Comments are in no group: a list of them would be split in every possible way.
 _OPML_HEAD = re.compile(rb"(?><\?xml[^>]*+>\s*+)?+(?><!--.*?-->\s*+)*+<opml[\s>]", re.IGNORECASE | re.DOTALL)
 _SITEMAP_HEAD = re.compile(rb"(?>(?><\?[^>]*+>|<!--.*?-->)\s*+)*+<(?:\w++:)?(?:urlset|sitemapindex)[\s>]", re.DOTALL)
 _BOOKMARKS_TOP = (
@@ -83,14 +83,14 @@ def _bookmarks(text: str) -> Iterator[ImportedWatch]:
 
 
 def listed_watches(file: Path) -> Iterator[ImportedWatch]:
-    """One address a line; what stands behind a blank, and lines that begin with #, are remarks."""
+    """One URL per line; text after a blank, and lines that begin with #, are comments."""
     lines = decode(read_whole(file, _MOST_LIST)).text.splitlines()
     words = (_address_of(line) for line in lines if line.strip() and not line.lstrip().startswith("#"))
     yield from islice((ImportedWatch(word) for word in words), MOST_WATCHES)
 
 
 def _address_of(line: str) -> str:
-    """Its first word; the whole line where that is a word of a sentence, which no address begins with."""
+    """Its first word; the whole line if the word is part of a sentence, which no URL begins with."""
     word = line.split(None, 1)[0]
     return word if "." in word or ":" in word else line.strip()
 
@@ -102,7 +102,7 @@ def sitemap_watches(file: Path) -> Iterator[ImportedWatch]:
 
 
 def _is_list(head: bytes) -> bool:
-    """As editors write it, some of them in two bytes a character."""
+    """As editors write it, some of them with two bytes per character."""
     text = head.decode("utf-16" if head.startswith(_WIDE) else "latin-1", "replace")
     lines = (line.strip() for line in text.splitlines())
     first = next((line for line in lines if line and not line.startswith("#")), "")
@@ -120,7 +120,7 @@ LIST_READERS = (
 
 
 def url_list(archive: Archive, selected: ExportSelection, progress: Callable[[int], None]) -> Iterator[bytes]:
-    """The address of every page that is meant, one a line, in the order in which they were first seen."""
+    """The URL of every selected page, one per line, in the order in which they were first seen."""
     return (url.encode() + b"\n" for url in _addresses(archive, selected, progress))
 
 
@@ -133,7 +133,7 @@ def opml_list(archive: Archive, selected: ExportSelection, progress: Callable[[i
 
 
 def bookmark_list(archive: Archive, selected: ExportSelection, progress: Callable[[int], None]) -> Iterator[bytes]:
-    """The same as a file of bookmarks, which every browser takes in."""
+    """The same as a file of bookmarks, which every browser imports."""
     yield _BOOKMARKS_TOP
     for url in _addresses(archive, selected, progress):
         yield f'<DT><A HREF="{escape(url)}">{escape(url)}</A>\n'.encode()
@@ -141,7 +141,7 @@ def bookmark_list(archive: Archive, selected: ExportSelection, progress: Callabl
 
 
 def _addresses(archive: Archive, selected: ExportSelection, progress: Callable[[int], None]) -> Iterable[str]:
-    """Pages with a capture in the span that is meant."""
+    """Pages with a capture in the selected span."""
     in_span = selected.since is not None or selected.until is not None
     for count, row in enumerate(selected.resources(archive), 1):
         progress(count)

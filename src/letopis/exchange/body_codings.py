@@ -1,4 +1,4 @@
-"""Bodies of HTTP messages without what was done to them on the way: cut into chunks, coded, longer than they say.
+"""Bodies of HTTP messages without their transfer: chunks, codings, wrong lengths.
 
 Codings are undone within bounds, in the order in which they were applied.
 """
@@ -27,18 +27,18 @@ _MOST_CODINGS = 8
 
 
 class DecodedBody(NamedTuple):
-    """A body without its codings; `problem` says why it is as it came, where it could not be undone."""
+    """A body without its codings; `problem` says why it is unchanged, if they could not be undone."""
 
     body: bytes
     problem: str = ""
 
 
 def decoded_body(headers: Headers, raw: bytes, digest: str = "") -> DecodedBody:
-    """The body that a message means: chunks joined, what lies behind its length cut off, codings undone.
+    """The body of a message: chunks joined, bytes after its length cut off, codings undone.
 
-    A body that is no longer coded, though its headers say so, has a length of its own: then the one in its headers is
-    not applied. Nor is it to a body that is the payload by the digest in its record: writers undo codings and leave the
-    length as it was sent.
+    A body that is no longer coded, though its headers say so, has another length: then the one in its headers is not
+    applied. Nor is it applied to a body that is the payload according to the digest in its record: writers undo codings
+    and leave the length as it was sent.
     """
     chunked, codings, length = _framing(headers)
     body = unchunked(raw) if chunked else raw
@@ -105,9 +105,9 @@ def _undone(codings: list[str], body: bytes) -> bytes:
 
 
 def undo_coding(coding: str, body: bytes, limit: int = MAX_BODY) -> bytes:
-    """The bytes behind a coding; an unknown coding leaves them as they are.
+    """The decoded bytes; an unknown coding leaves them unchanged.
 
-    Raises DocumentTooLarge past the limit, ValueError where they are not what the coding says.
+    Raises DocumentTooLarge above the limit, ValueError if the bytes do not have the coding.
     """
     inflate = _CODINGS.get(coding)
     return body if inflate is None else inflate(body, limit)
@@ -119,7 +119,7 @@ def knows_coding(coding: str) -> bool:
 
 
 def _gunzip(body: bytes, limit: int) -> bytes:
-    """All members, as far as they follow one another; what comes behind them is no part of the body."""
+    """All members, as far as they follow one another; what follows them is no part of the body."""
     parts: list[bytes] = []
     left = limit
     while True:
@@ -215,5 +215,5 @@ def unchunked(body: bytes) -> bytes:
 
 
 def _hex(digits: bytes) -> int | None:
-    """A number of hexadecimal digits alone: a sign would lead backwards for ever."""
+    """A number of hexadecimal digits only: a sign would lead backwards forever."""
     return int(digits, 16) if _HEX.fullmatch(digits) else None

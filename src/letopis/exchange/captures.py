@@ -1,5 +1,5 @@
-"""Captures of other archives become checks and versions: content codings are undone, and each is recorded once,
-however often it is brought.
+"""Captures of other archives become checks and versions: content codings are undone, and each is recorded once, however
+often it is imported.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def import_captures(
     report: ImportReport,
     progress: Callable[[int], None] = lambda done: None,
 ) -> None:
-    """Takes the captures of one source in; where it cannot be read any more, the report says so."""
+    """Imports the captures of one source; if it can no longer be read, the report says so."""
     before = report.records + report.same + report.refused.total()
     for batch in _batches(_arrivals(_readable(found, name, report), name, report)):
         _commit(archive, batch, report)
@@ -70,7 +70,7 @@ def _readable(found: Iterable[ImportedCapture], name: str, report: ImportReport)
 
 
 def _commit(archive: Archive, batch: list[Arrival], report: ImportReport) -> None:
-    """What a run that was killed has already brought is passed over; where it lacks its record, it gets that."""
+    """What a killed run has already imported is skipped; a missing record is added to it."""
     resolved = resolve_revisits(archive, batch)
     news = unrecorded_captures(archive, resolved.captures)
     report.same += len(resolved.captures) - len(news.wanted)
@@ -87,7 +87,7 @@ def _commit(archive: Archive, batch: list[Arrival], report: ImportReport) -> Non
 
 
 def _note_future(arrivals: Iterable[NewCapture], now: datetime, report: ImportReport) -> None:
-    """Names captures whose clock was wrong, or ours is: they stay the newest of their pages until that time."""
+    """Names captures from the future, which stay the newest of their pages until that time."""
     latest = to_millis(now + AHEAD)
     for arrival in arrivals:
         if arrival.time > latest:
@@ -95,7 +95,7 @@ def _note_future(arrivals: Iterable[NewCapture], now: datetime, report: ImportRe
 
 
 def _mistaken_for_pages(archive: Archive, batch: list[Arrival]) -> Iterator[MistakenCheck]:
-    """Answers to other methods that an earlier release took for versions of the page."""
+    """Answers to other methods that an earlier release recorded as versions of the page."""
     for arrival in batch:
         found = mistaken_for_page(archive, normalize(arrival.page), arrival.capture) if arrival.page else None
         if found is not None:
@@ -116,7 +116,7 @@ def _batches(arrivals: Iterator[Arrival]) -> Iterator[list[Arrival]]:
 
 
 def _arrivals(found: Iterable[ImportedCapture], name: str, report: ImportReport) -> Iterator[Arrival]:
-    """Captures as arrivals; facts of ours that follow a capture are joined with it."""
+    """Captures as arrivals; facts written by Letopis that follow a capture are joined with it."""
     waiting: Arrival | None = None
     for imported in found:
         report.records += 1
@@ -194,7 +194,7 @@ def _with_body(imported: ImportedCapture, url: str, moment: int, headers: Header
 
 
 def _source(imported: ImportedCapture, body: bytes | None) -> CaptureSource | None:
-    """What is kept of the record: its body only where the capture has it otherwise."""
+    """What is kept of the record: its body only if that of the capture differs."""
     record = imported.record
     if record is None:
         return None if not imported.digest else CaptureSource(0, b"", None, digest_key(imported.digest))
@@ -226,14 +226,14 @@ def _from_facts(url: str, moment: int, facts: dict[str, Any]) -> NewCapture:
     if details.final_url == url:
         details = details._replace(final_url="")
     headers = headers_from_outside(facts.get("headers", ()))
-    # Headers stand here only where no record could hold the answer; elsewhere the capture before has them.
+    # Headers are here only if no record could hold the answer; otherwise the capture before has them.
     status = status_from_outside(facts["status"]) if headers else 0
     outcome = Outcome(facts["outcome"])
     return NewCapture(url, moment, status, headers, None, outcome, versioned=False, dated=True, details=details)
 
 
 def parse_check_facts(text: bytes) -> dict[str, Any] | None:
-    """The facts of a check of ours; None when they are none."""
+    """The facts of a check written by Letopis; None if they are none."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -250,7 +250,7 @@ _STAMP = re.compile(r"\d{14}", re.ASCII)
 def parse_date(date: str) -> int:
     """Milliseconds of a date as records write it; ValueError when it is none.
 
-    Years and months alone mean their first moment. Some writers count the days of the year behind the month.
+    Years and months without a day mean their first moment. Some writers count the days of the year after the month.
     """
     text = date.strip()
     if len(text) in _USUAL_DATES and text[10] == "T":

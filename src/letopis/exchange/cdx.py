@@ -1,6 +1,6 @@
 """CDX: captures as rows and as CDXJ lines, the index of a WARC file, lines sorted however many there are, the export.
 
-The CDX servers, TimeMaps, WACZ files and the export all word a line here.
+The CDX servers, TimeMaps, WACZ files and the export all write their lines here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CdxRow = tuple[str, str, str, str, str, str, str, int]
 
 REVISIT = "warc/revisit"
 EMPTY_DIGEST = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
-"""SHA-1 of nothing: what a redirect carried of its own."""
+"""SHA-1 of nothing: the body of a redirect."""
 
 _NOTHING = bytes(20)
 _MEDIA_TYPE = re.compile(r'\s*([^"\\;,\s]+)')
@@ -89,7 +89,7 @@ def _media_type(content_type: str) -> str:
 def cdxj_line(row: CdxRow, place: str = "") -> str:
     """Key, timestamp and a JSON object, without the end of the line; `place` is JSON that follows the other fields.
 
-    Spliced as text: lists run to millions. A row without a status is a revisit, which has none of its own.
+    Joined as text: lists run to millions. A row without a status is a revisit, which has none.
     """
     key, stamp, url, mime, status, digest, length, _ = row
     if '"' in url or "\\" in url:
@@ -101,7 +101,7 @@ def cdxj_line(row: CdxRow, place: str = "") -> str:
 
 
 def record_line(check: Check, digest: str, where: RecordLocation) -> str:
-    """The line of a WARC record, as indexers make it of the file."""
+    """The line of a WARC record, as indexers derive it from the file."""
     mime = REVISIT if is_revisit(check) else _media_type(check.content_type)
     digest = f"sha1:{digest}" if digest else "-"
     fields = (surt(check.url), stamp14(check.checked_at), check.url, mime, str(check.status), digest)
@@ -110,7 +110,7 @@ def record_line(check: Check, digest: str, where: RecordLocation) -> str:
 
 
 def resource_line(check: Check, record: WarcRecord, where: RecordLocation) -> str:
-    """The line of a record that is no capture of a page: its address stands for its key, as other indexers have it."""
+    """The line of a record that is no capture of a page: its URL is its key, as with other indexers."""
     address, kind = (header(record.headers, name) for name in ("warc-target-uri", "content-type"))
     digest = header(record.headers, "warc-payload-digest")
     place = f', "offset": "{where.offset}", "filename": {json.dumps(where.filename)}'
@@ -119,14 +119,14 @@ def resource_line(check: Check, record: WarcRecord, where: RecordLocation) -> st
 
 
 LINES_IN_MEMORY = 100_000
-"""Lines that are held in memory."""
+"""Lines in memory."""
 _FAN_IN = 64
 
 
 class SortedLines:
-    """Takes lines in any order and gives them back sorted; used once.
+    """Takes lines in any order and returns them sorted; used once.
 
-    Lines must not hold a newline. Temporary files vanish with the object.
+    Lines must not contain a newline. Temporary files are removed with the object.
     """
 
     def __init__(self, held: int = LINES_IN_MEMORY) -> None:
@@ -146,7 +146,7 @@ class SortedLines:
         yield from merge(*map(_read, self._runs), self._lines)
 
     def close(self) -> None:
-        """Gives the temporary files back."""
+        """Removes the temporary files."""
         for run in self._runs:
             run.close()
         self._runs.clear()
@@ -157,7 +157,7 @@ class SortedLines:
         self._runs.append(_written(iter(self._lines)))
         self._lines = []
         if len(self._runs) >= _FAN_IN:
-            # Too many open files: one of all of them takes their place.
+            # Too many open files: they are merged into one.
             whole = _written(merge(*map(_read, self._runs)))
             for run in self._runs:
                 run.close()
@@ -181,7 +181,7 @@ def cdxj_lines(
     progress: Callable[[int], None] = lambda done: None,
     spread: PieceRunner | None = None,
 ) -> Iterator[bytes]:
-    """A line for each selected check that got an answer; `spread` may find them. All are found before one comes."""
+    """A line for each selected check that got an answer; `spread` may compute them. Sorted as a whole."""
     lines = SortedLines()
     count = 0
     try:

@@ -1,8 +1,8 @@
-"""CDXJ and CDX in: an index names files and places, and only those places are read, from a disk or over HTTP.
+"""Import of CDXJ and CDX: an index names files and places, and only those places are read, from a disk or over HTTP.
 
 An index may be compressed with gzip. CDX of 9 or 11 fields is read by its first line, or without one by their number;
-where it has no lengths, a record is looked for in the next bytes. Where a line names another method than GET, its
-record is the answer to that.
+if it has no lengths, a record is searched in the next bytes. If a line names another method than GET, its record is the
+answer to that.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from letopis.zrec import NoRanges, RangeSource
 LINES_AT_ONCE = 10_000
 """Lines of the index that are sorted by place at once."""
 READ_BYTES = 8 * 1024 * 1024
-"""Records that lie one after another are fetched together up to this."""
+"""Adjacent records are fetched together up to this size."""
 
 _MOST_LINE = 1024 * 1024
 _MOST_OFFSET = 1 << 62
@@ -43,7 +43,7 @@ _REMOTE = ("http://", "https://")
 
 _CDX_LETTERS = {9: "NbamskrVg", 11: "NbamskrMSVg"}
 _MOST_UNSIZED = 8 * 1024 * 1024
-"""A record whose index does not tell its length may be so large."""
+"""The maximum size of a record whose index has no length."""
 
 
 class _IndexedRecord(NamedTuple):
@@ -78,9 +78,9 @@ def import_cdxj(
     *,
     base: str = "",
 ) -> None:
-    """Takes in what the lines of an index point at.
+    """Imports what the lines of an index point at.
 
-    File names are looked up under `base`, else beside the index; both may be folders or http addresses.
+    File names are looked up under `base`, or next to the index; both may be folders or http URLs.
     """
     asyncio.run(_CdxImport(archive, address, base, report, progress).run())
 
@@ -120,7 +120,7 @@ class _CdxImport:
             yield part
 
     async def _remote_parts(self) -> AsyncIterator[list[str]]:
-        """An index on a server, piece by piece where it gives ranges."""
+        """An index on a server, in pieces if the server supports ranges."""
         source = await self._open(self._address)
         rest, unpack = b"", _Unpacker()
         async for piece in _pieces(source):
@@ -131,7 +131,7 @@ class _CdxImport:
         yield [rest.decode("utf-8", "replace")]
 
     async def _file(self, name: str, spans: list[_Span]) -> None:
-        """A file or a place that cannot be read is named; the others come in."""
+        """A file or a place that cannot be read is named; the others are imported."""
         for span in spans:
             try:
                 source = await self._open(self._where(name))
@@ -148,9 +148,9 @@ class _CdxImport:
             self._take(data, name, span.only)
 
     def _take(self, data: bytes, name: str, only: _IndexedRecord | None) -> None:
-        """Records of single places wait until a commit is worth it."""
+        """Records of single places wait until there are enough for a commit."""
         try:
-            # What lies behind a record without a length belongs to others.
+            # What follows a record without a length belongs to others.
             found = record_captures(io.BytesIO(data), ImportReport() if only and not only.length else self._report)
             self._waiting += found if only is None else _answering(only, found)
         except Exception as error:
@@ -166,14 +166,14 @@ class _CdxImport:
     async def _open(self, where: str) -> RangeSource:
         if where not in self._sources:
             settings: FetchSettings = self._archive.settings.fetch
-            # An index of somebody else must not lead into the network of whoever takes it in.
+            # A foreign index must not lead into the private network of the importer.
             named = any(urlsplit(where).netloc == urlsplit(one).netloc for one in (self._base, self._address))
             opened = source_of(where, settings, self._archive.clock, named_by="cli" if named else "http")
             self._sources[where] = await self._stack.enter_async_context(opened)
         return self._sources[where]
 
     def _where(self, name: str) -> str:
-        """Where a file of the index lies. A local index never leads outside its folder, nor a remote one to a disk."""
+        """The place of a file of the index. Local indexes never lead out of their folder, nor remote ones to a disk."""
         base = self._base or self._address
         if name.startswith(_REMOTE):
             return name
@@ -184,7 +184,7 @@ class _CdxImport:
         file = (folder_path / name).resolve()
         if not file.is_relative_to(folder_path.resolve()):
             raise UsageError("it lies outside the folder of the index; name that folder as its base")
-        if file.exists() and not file.is_file():  # a pipe would be waited for without end
+        if file.exists() and not file.is_file():  # reading a pipe would never end
             raise UsageError("it is not a regular file")
         return str(file)
 
@@ -206,14 +206,14 @@ async def _pieces(source: RangeSource) -> AsyncIterator[bytes]:
 
 
 class _Unpacker:
-    """Pieces of an index as they are, or unpacked where it is compressed; damage ends it with UsageError."""
+    """Pieces of an index, decompressed if necessary; damage ends it with UsageError."""
 
     def __init__(self) -> None:
         self._inflate: zlib._Decompress | None = None
         self._begun = False
 
     def __call__(self, piece: bytes) -> Iterator[bytes]:
-        """What a piece holds, in parts of bounded size; members follow one another."""
+        """The content of a piece, in parts of bounded size; members follow one another."""
         if not self._begun:
             self._begun = True
             self._inflate = zlib.decompressobj(31) if piece.startswith(b"\x1f\x8b") else None
@@ -245,13 +245,13 @@ def _lines_of(file: Path) -> Iterator[str]:
 
 
 class _IndexLines:
-    """Lines of one index; what its first line says of the fields holds for all."""
+    """Lines of one index; the fields in its first line apply to all."""
 
     def __init__(self) -> None:
         self._letters: dict[int, str] = dict(_CDX_LETTERS)
 
     def places(self, lines: Iterable[str], where: str, report: ImportReport) -> Iterator[_IndexedRecord]:
-        """The places that lines name; headers are passed over, lines without a place are counted."""
+        """The places that lines name; headers are skipped, lines without a place are counted."""
         for line in lines:
             if not line.strip() or line.startswith("!"):
                 continue
@@ -286,7 +286,7 @@ def _cdxj_place(line: str) -> _IndexedRecord:
 
 
 def _answering(only: _IndexedRecord, found: Iterator[ImportedCapture]) -> Iterator[ImportedCapture]:
-    """The first capture of a place, under the address that its method and the body of its request give it."""
+    """The first capture of a place, under the URL that follows from its method and the body of its request."""
     first = next(found, None)
     if first is None:
         raise UsageError("there is none, or it is larger than 8 MiB and the index does not tell its length")

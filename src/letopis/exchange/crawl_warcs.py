@@ -1,7 +1,7 @@
-"""WARC files beside the archive, written as a crawl records.
+"""WARC files that are written while a crawl records.
 
 They follow the archive's commits: nothing is ever in them that the archive does not have. One that is still written
-ends in `.open`; once it has its name, lists of captures name it and the place of each capture in it.
+ends in `.open`; once it has its final name, lists of captures refer to it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from letopis.exchange.warc_records import WarcPlace, WarcWriter, is_revisit
 from letopis.model import Check, stamp14, to_millis
 
 FILE_BYTES = 1024 * 1024 * 1024
-"""A file is closed when it has grown beyond this."""
+"""A file is closed when it is larger than this."""
 _OPEN = ".open"
 _PIECE = 1024 * 1024
 _MOST_HEAD = 64 * 1024
@@ -35,7 +35,7 @@ _MOST_HEAD = 64 * 1024
 
 @contextmanager
 def recording_to_warc(archive: Archive, folder: Path, *, most: int = FILE_BYTES) -> Iterator[None]:
-    """While it lasts, whatever this archive object records also goes to WARC files in a folder."""
+    """While it is open, everything that this archive object records is also written to WARC files in a folder."""
     direct = CrawlWarcWriter(archive, folder, most=most)
     archive.followers.append(direct.take)
     try:
@@ -46,7 +46,7 @@ def recording_to_warc(archive: Archive, folder: Path, *, most: int = FILE_BYTES)
 
 
 class CrawlWarcWriter:
-    """Appends what was recorded; several may share a folder, each with files of its own."""
+    """Appends what was recorded; several writers may share a folder, each with separate files."""
 
     def __init__(self, archive: Archive, folder: Path, *, most: int = FILE_BYTES) -> None:
         self._archive = archive
@@ -76,7 +76,7 @@ class CrawlWarcWriter:
             raise _cannot_write(self._folder, error) from None
 
     def close(self) -> None:
-        """Gives the last file its name."""
+        """Gives the last file its final name."""
         if self._file is not None:
             path = Path(self._file.name)
             self._file.flush()
@@ -103,7 +103,7 @@ class CrawlWarcWriter:
             self.close()
 
     def _begin(self) -> WarcWriter:
-        """A new file under the first free name; the lock says that somebody is at work on it."""
+        """A new file under the first free name; the lock shows that it is being written."""
         stamp = stamp14(self._archive.clock())
         for number in range(100_000):
             path = self._folder / f"letopis-{stamp}-{number:05}.warc.gz"
@@ -139,7 +139,7 @@ class CrawlWarcWriter:
         return original_of(self._archive, check._replace(checked_at=began), source)
 
     def _recover(self, left: Path) -> None:
-        """Cuts what a crash left half written, and gives the file its name; one that is in use is left alone."""
+        """Cuts what a crash left half written, and gives the file its final name; one in use is not changed."""
         with left.open("r+b") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -154,7 +154,7 @@ class CrawlWarcWriter:
         self._keep_places(left.with_suffix(""))
 
     def _find_again(self, place: WarcPlace, head: bytes) -> None:
-        """Notes where a capture lies in a file that a crash left, when it is one of this archive."""
+        """Records the place of a capture in a file that a crash left, if it is one of this archive."""
         record = next(read_records(BytesIO(head)))
         if record.field("warc-type") not in ("response", "revisit"):
             return
@@ -166,7 +166,7 @@ class CrawlWarcWriter:
 
 
 def _whole_members(file: BinaryIO) -> Iterator[tuple[WarcPlace, bytes]]:
-    """The whole gzip members that a file begins with, each with the beginning of what it holds."""
+    """The whole gzip members that a file begins with, each with the beginning of its content."""
     start = position = 0
     press, head = zlib.decompressobj(31), b""
     while piece := file.read(_PIECE):

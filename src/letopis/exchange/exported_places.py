@@ -1,9 +1,9 @@
-"""Where captures lie in WARC and WACZ files that were written: an index beside the archive for each such file.
+"""Where captures are in written WARC and WACZ files: an index in the archive for each such file.
 
 An index is a line of JSON (path, bytes, time of the file; names of WARC files inside it; first and last time of its
 checks) and records of 32 bytes, sorted: key of the URL, time of the check, place, length. A place is the number of the
 WARC file inside the file, and the offset in that. Order of writes: the file is durable under its name, then its index.
-An index whose file is gone, or is no longer the one it was made of, is not asked; the next one written removes it.
+An index whose file is gone or has changed is not used; the next one written removes it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from letopis.exchange.cdx import RecordLocation, SortedLines
 from letopis.urls import url_key
 
 FOLDER = "exports"
-"""Of an archive's folder: its indexes of exported files."""
+"""The name of the folder in an archive for its indexes of exported files."""
 _ENDING = ".places"
 _RECORD = struct.Struct(">QQQQ")
 _SIGN = 1 << 63
@@ -34,7 +34,7 @@ _EVER = (-_SIGN, _SIGN)
 
 
 class ExportIndexWriter:
-    """Takes the places of captures while a file is written, and keeps them once it has its name."""
+    """Collects the places of captures while a file is written, and stores them once it has its final name."""
 
     def __init__(self) -> None:
         self._lines = SortedLines()
@@ -48,11 +48,11 @@ class ExportIndexWriter:
         self._lines.add(_RECORD.pack(url_key(url) + _SIGN, time + _SIGN, place, length).hex())
 
     def enter(self, name: str) -> None:
-        """What follows lies in this WARC file inside the file."""
+        """What follows is in this WARC file inside the file."""
         self._inside.append(name)
 
     def keep(self, archive: Archive, file: Path) -> None:
-        """Writes the index of a file; where the archive's folder cannot be written to, there is none."""
+        """Writes the index of a file; there is none if the folder of the archive is read-only."""
         if not file.is_file() or archive.is_read_only:
             return
         folder, known = archive.folder / FOLDER, file.resolve()
@@ -69,7 +69,7 @@ class ExportIndexWriter:
                     out.write(bytes.fromhex(line.decode()))
 
     def close(self) -> None:
-        """Gives temporary files back."""
+        """Removes temporary files."""
         self._lines.close()
 
 
@@ -80,7 +80,7 @@ def _facts(file: Path) -> dict[str, str | int]:
 
 @dataclass(frozen=True)
 class _ExportIndex:
-    """One index; its records are read where they lie."""
+    """One index; its records are read in place."""
 
     path: Path
     file: Path
@@ -109,7 +109,7 @@ class _ExportIndex:
         return self._located(found[2], found[3]) if found[:2] == key else None
 
     def _located(self, place: int, length: int) -> RecordLocation | None:
-        """None where a damaged index names a file that it does not know."""
+        """None if a damaged index names a file that it does not have."""
         number, offset = place >> _OFFSET_BITS, place & (1 << _OFFSET_BITS) - 1
         names = self.inside or (self.file.name,)
         return RecordLocation(names[number], offset, length) if number < len(names) else None
@@ -120,7 +120,7 @@ class _ExportIndex:
 
 
 def _indexes(folder: Path) -> Iterator[_ExportIndex]:
-    """All indexes, those of the newest files first."""
+    """All indexes, newest files first."""
     found = []
     for path in folder.glob(f"*{_ENDING}"):
         with suppress(OSError, ValueError, KeyError, TypeError):
@@ -137,13 +137,13 @@ def _indexes(folder: Path) -> Iterator[_ExportIndex]:
 
 
 class ExportedPlaces:
-    """Where captures lie in files that were exported and are still there."""
+    """Where captures are in exported files that still exist."""
 
     def __init__(self, archive: Archive) -> None:
         self._indexes = [index for index in _indexes(archive.folder / FOLDER) if index.is_true]
 
     def find(self, url: str, time: int) -> RecordLocation | None:
-        """The place of the record of a check, in the newest file that holds it; None where no file does."""
+        """The place of the record of a check, in the newest file that contains it; None if no file does."""
         key = (url_key(url) + _SIGN, time + _SIGN)
         places = (index.find(key) for index in self._indexes)
         return next((place for place in places if place is not None), None)

@@ -1,4 +1,4 @@
-"""HAR, in and out: what a browser's developer tools, proxies and test tools write down of requests and answers.
+"""Import and export of HAR: requests and answers recorded by developer tools of browsers, proxies and test tools.
 
 Bodies in a HAR are without their codings, and text is decoded: it is written in the charset that the page names.
 """
@@ -34,12 +34,12 @@ _HEAD = re.compile(rb'\{\s*"log"\s*:\s*\{')
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 _WEB = ("http://", "https://")
 _OWN_INFO = "_pageinfo"
-"""Where a page of a HAR of ours says what `urn:pageinfo:` says in a WARC file."""
+"""The field of a page in a HAR of Letopis with what `urn:pageinfo:` has in a WARC file."""
 _TEXTS = ("text/", "application/json", "application/javascript", "application/xml", "application/xhtml+xml")
 
 
 def har_captures(file: Path, hints: SourceHints, report: ImportReport) -> Iterator[ImportedCapture]:
-    """The answers of a HAR file in its order, with their requests; what has no body in it is refused."""
+    """The answers of a HAR file in its order, with their requests; answers without a body are refused."""
     log = _object(_object(read_json(file)).get("log"))
     entries = log.get("entries")
     if not isinstance(entries, list):
@@ -53,7 +53,7 @@ def har_captures(file: Path, hints: SourceHints, report: ImportReport) -> Iterat
 
 
 def _looks(log: dict[str, Any], name: str) -> dict[str, LookFact]:
-    """What entries say of the looks that they belong to: the page is the one of that name, else what was first."""
+    """The looks that entries belong to: the page is the entry of that URL, or the first one."""
     asked: dict[str, list[tuple[str, str]]] = {}
     for entry in map(_object, log["entries"]):
         if url := _asked_url(entry):
@@ -77,7 +77,7 @@ def _asked_url(entry: dict[str, Any]) -> str:
 
 
 def _own_looks(log: dict[str, Any]) -> Iterator[ImportedCapture]:
-    """What a HAR of ours says of its pages beside their entries."""
+    """What a HAR of Letopis says about its pages besides their entries."""
     for page in _pages(log):
         info = _object(page.get(_OWN_INFO))
         url, date = str(info.get("url")), str(info.get("ts"))
@@ -122,7 +122,7 @@ def _capture(entry: dict[str, Any], report: ImportReport) -> ImportedCapture | N
 
 
 def _headers(given: Any) -> Headers:
-    """Fields in their order; one that was sent several times stands in one line for each."""
+    """Fields in their order; one that was sent several times has a line for each."""
     rows = [row for row in given if isinstance(row, dict)] if isinstance(given, list) else []
     found = ((str(row.get("name") or ""), str(row.get("value") or "")) for row in rows)
     return tuple(
@@ -231,13 +231,13 @@ def _listed_pages(
 
 
 def har_page(archive: Archive, found: CaptureSet, ident: str) -> dict[str, Any]:
-    """A look at a whole page, and under a name of ours which resources it used at which times."""
+    """A look at a whole page, and in a field of Letopis which resources it used at which times."""
     page = {"startedDateTime": rfc3339(found.time), "id": ident, "title": found.url, "pageTimings": {}}
     return page | {_OWN_INFO: page_info(found, archive.sets.members(found))}
 
 
 def har_head(pages: Iterable[Mapping[str, Any]] = ()) -> Iterator[bytes]:
-    """What a HAR begins with, up to its entries; `pages` are those that they may belong to."""
+    """The beginning of a HAR, up to its entries; `pages` are those that they may belong to."""
     creator = {"name": "Letopis", "version": __version__}
     comma = b""
     yield f'{{"log":{{"version":"1.2","creator":{json.dumps(creator)},"pages":['.encode()
@@ -248,7 +248,7 @@ def har_head(pages: Iterable[Mapping[str, Any]] = ()) -> Iterator[bytes]:
 
 
 def _asked(record: WarcRecord) -> dict[str, Any]:
-    """The request of an answer, out of the record that was kept beside it."""
+    """The request of an answer, from its stored record."""
     request = parse_request(record.block)
     if request is None:
         return {}
@@ -265,7 +265,7 @@ def _asked(record: WarcRecord) -> dict[str, Any]:
 
 
 def har_entry(exported: ExportedRecord, asked: WarcRecord | None = None) -> dict[str, Any]:
-    """The entry of an answer, with its request where that was kept."""
+    """The entry of an answer, with its request if that was kept."""
     entry = _entry(exported)
     if asked is not None:
         entry["request"] |= _asked(asked)
@@ -296,7 +296,7 @@ def _entry(exported: ExportedRecord) -> dict[str, Any]:
 
 
 def _content(body: bytes, kind: str) -> dict[str, str]:
-    """Text as it is where it comes back as the same bytes, all else in base64."""
+    """Text unchanged if it gives the same bytes again, all else in base64."""
     if kind.lower().startswith(_TEXTS):
         try:
             text = body.decode("utf-8")

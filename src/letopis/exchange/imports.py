@@ -1,7 +1,7 @@
-"""Everything that comes in: what a source is decides who reads it.
+"""Imports: the kind of a source decides which reader is used.
 
-Formats of single files are known by how they begin, and their readers are
-part of Letopis; what other tools keep is read by packages of their own.
+Formats of single files are recognised by their beginning, and their readers are part of Letopis; the data of other
+tools is read by separate packages.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ else:  # files of records, which most imports are, need none of them
     cdx_import, saved_pages = lazy("letopis.exchange.cdx_import"), lazy("letopis.exchange.saved_pages")
 
 _PLAIN_LIST = "urls"
-"""Files of other tools may look like a list of addresses as well."""
+"""Files of other tools may look like a list of URLs too."""
 _SQLITE = b"SQLite format 3\x00"
 _RECORDS = (b"WARC/", b"filedesc:", b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18", b"\x04\x22\x4d\x18")
 """How files of records begin, plain or compressed."""
@@ -55,12 +55,12 @@ _RANK_OF_WARCS = 60
 
 
 def _file_readers() -> tuple[FileReader, ...]:
-    """Formats of single files, in the order in which they are asked."""
+    """Formats of single files, in the order in which they are tried."""
     return (har.HAR, *saved_pages.PAGE_READERS, *address_lists.LIST_READERS)
 
 
 def source_kind(source: str) -> str:
-    """What a source is, by its name where it may lie on a server, else by looking at it."""
+    """The kind of a source, by its name if it may be on a server, otherwise by its content."""
     if is_cdx_name(source):
         return CDXJ
     file = Path(source)
@@ -74,7 +74,7 @@ def source_kind(source: str) -> str:
 
 
 def _file_kind(file: Path, head: bytes) -> str:
-    """By its first bytes; readers of other tools are asked last, since they have to be loaded first."""
+    """By its first bytes; readers of other tools are tried last, since they have to be loaded first."""
     if head.startswith(_RECORDS):
         return WARC
     if head.startswith(_SQLITE):
@@ -114,10 +114,10 @@ def import_sources(
     hints: SourceHints | None = None,
     report: ImportReport | None = None,
 ) -> ImportReport:
-    """Takes all sources in; what was committed stays when a later one is broken. `report` grows meanwhile.
+    """Imports all sources; what was committed stays if a later one is broken. `report` grows meanwhile.
 
-    `base` is where the files lie that an index names. What the archive has got already is not brought twice, so a run
-    that was killed goes on when it is started again.
+    `base` is where the files are that an index names. What the archive already has is not imported twice, so a killed
+    run continues when it is started again.
     """
     report = report or ImportReport()
     report.bytes_all = sum(map(_record_bytes, map(Path, sources)))
@@ -161,7 +161,7 @@ def _import(
 
 
 def _import_folder(archive: Archive, folder: Path, report: ImportReport, progress: Callable[[int], None]) -> bool:
-    """Takes the WARC files of a folder in; whether there are any."""
+    """Imports the WARC files of a folder; whether there are any."""
     files = warcs_in_folder(folder)
     for file in files:
         import_captures(archive, warc_captures(file, report), file.name, report, progress)
@@ -193,7 +193,7 @@ def is_list(source: str, kind: str | None) -> bool:
 
 
 def watches_of_source(source: str, kind: str | None, hints: SourceHints) -> Iterator[ImportedWatch]:
-    """The pages that the tool behind a source watches; UsageError for sources that have no such thing."""
+    """The pages that the tool of a source watches; UsageError for sources without watches."""
     found = kind or source_kind(source)
     if (
         found == WARC
@@ -210,5 +210,5 @@ def watches_of_source(source: str, kind: str | None, hints: SourceHints) -> Iter
 
 
 def known_reader(kind: str) -> SourceReader:
-    """The reader of a kind, ours or that of another package; UsageError for a word that nobody knows."""
+    """The reader of a kind, of Letopis or of another package; UsageError for an unknown kind."""
     return next((reader for reader in _file_readers() if reader.kind == kind), None) or reader_of(kind)

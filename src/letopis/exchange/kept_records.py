@@ -1,4 +1,4 @@
-"""Records of others kept as they stood in their files, so that they go out as they came in.
+"""Imported records kept as they were in their files, so that they are exported unchanged.
 
 A record is kept without its body, which the archive has: its first line and fields, the head of the HTTP message in
 its block, and the records that belong to it, as its request.
@@ -19,7 +19,7 @@ from letopis.tuples import NamedTuple
 from letopis.urls import url_key
 
 MAX_BESIDE = 1024 * 1024
-"""A block of a record beside a capture may be so large."""
+"""The maximum size of a block of a record beside a capture."""
 HTTP_TYPE = "application/http"
 CAPTURE_TYPES = ("response", "revisit", "resource")
 _WINDOW_BITS = -13
@@ -43,13 +43,13 @@ _COMMON = (
 )
 """What records mostly consist of: the dictionary by which earlier releases compressed each alone, never changed."""
 _AS_IT_STOOD = b"\x06"
-"""What a record begins with whose parts follow one another, each behind its length; a deflate stream never does."""
+"""The first byte of a record of parts, each after its length; a deflate stream never begins with it."""
 
 
 class KeptRecord(NamedTuple):
     """A record without its body; `head` is the part of the block before that, `beside` what belongs to it.
 
-    `lines` is its first line with its fields as they stood in the file, empty where it was made.
+    `lines` is its first line with its fields as they were in the file, empty if it was generated.
     """
 
     version: str
@@ -106,7 +106,7 @@ class KeptRecord(NamedTuple):
         return sum([one.field("warc-type").lower() in CAPTURE_TYPES for one in self.beside])
 
     def records(self, body: bytes) -> list[WarcRecord]:
-        """The records as they came, what belongs to this one before it or behind it as it did."""
+        """The records as they were imported, those that belong to this one before or after it as in the file."""
         own = WarcRecord(self.fields, self.head + body, self.version)
         before = [one for one in self.beside if one.field("warc-type") == "warcinfo"]
         behind = [one for one in self.beside if one.field("warc-type") != "warcinfo"]
@@ -143,7 +143,7 @@ def _written(record: SourceRecord) -> WarcRecord:
 
 
 def _lines_of(version: str, fields: Headers) -> bytes:
-    """Such that reading them gives the same: nobody's value ends a line."""
+    """Such that reading them gives the same: no value ends a line."""
     lines = [f"{name}: {' '.join(value.split())}" for name, value in fields]
     return "\r\n".join([version, *lines]).encode("utf-8", "surrogateescape")
 

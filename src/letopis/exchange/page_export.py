@@ -31,16 +31,16 @@ _PAGE_ID = "page_1"
 
 
 class PagePart(NamedTuple):
-    """A resource as it was when the page was looked at: the check, and the version that was valid then."""
+    """A resource as it was when the page was checked: the check, and the version that was valid then."""
 
     check: Check
     version: Version
 
 
 def page_parts(archive: Archive, url: str, moment: datetime) -> list[PagePart]:
-    """The page as it was at a time, and what the look nearest to that used; what has no content is left out.
+    """The page as it was at a time, and what the look nearest to that used; resources without content are left out.
 
-    A page that was never captured whole is there alone; one that was never captured is NotFound.
+    A page that was never captured whole is exported alone; one that was never captured is NotFound.
     """
     found = archive.sets.nearest(url, moment)
     if found is None:
@@ -145,13 +145,13 @@ _NO_DOCUMENTS = ("text/css", "text/javascript", "application/javascript", "appli
 
 
 def _is_document(content_type: str) -> bool:
-    """Whether a type is read at all, and is made for readers."""
+    """Whether a type has a reader, and is meant for people."""
     kind = bare_type(content_type)
     return not kind or (format_for(kind) is not None and kind not in _NO_DOCUMENTS)
 
 
 def _markdown_name(url: str) -> str:
-    """Where the page lies in a folder: as in a static copy, with another ending."""
+    """The path of the page in a folder: as in a static copy, with another ending."""
     return file_name(url, "text/html").removesuffix(".html") + ".md"
 
 

@@ -1,6 +1,6 @@
-"""Looks at whole pages that an import gathered become capture sets of the checks that it brought.
+"""Looks at whole pages that an import collected become capture sets of the imported checks.
 
-They come behind their captures: an import that is stopped in between makes them when it is repeated.
+They are stored after their captures: an import that is stopped in between stores them when it is repeated.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _refuse_lost(lost: Iterable[PageLook], report: ImportReport) -> None:
 
 
 def _own_set(archive: Archive, look: PageLook) -> ImportedSet | None:
-    """The set of a look of ours, whose times are exact; None while its page has no check."""
+    """The set of a look written by Letopis, whose times are exact; None while its page has no check."""
     if look.time is None or not checks_between(archive, look.url, look.time, look.time):
         return None
     members = tuple(SetMember(url, from_millis(time)) for url, time in look.listed if time is not None)
@@ -80,7 +80,7 @@ def _keep(archive: Archive, found: Iterable[ImportedSet], report: ImportReport) 
 
 
 def _set_of_others(archive: Archive, look: PageLook) -> ImportedSet | None:
-    """The set of a look that others wrote down; None where the check of its page is not here."""
+    """The set of a look written by other tools; None if the check of its page is not here."""
     members = list(look.members)
     if not look.url and len(members) < 2:
         return None
@@ -100,7 +100,7 @@ def _set_of_others(archive: Archive, look: PageLook) -> ImportedSet | None:
 
 
 def _page_time(archive: Archive, look: PageLook) -> int | None:
-    """When the page of a look was checked: at the time that is told, else that of its record, else last before."""
+    """When the page of a look was checked: at the given time, else that of its record, else last before."""
     times = [look.time] if look.time is not None else []
     times += sorted(time for url, time in look.members if url == look.url)
     for time in times:
@@ -112,7 +112,7 @@ def _page_time(archive: Archive, look: PageLook) -> int | None:
 
 
 def _made_before(archive: Archive, found: ImportedSet) -> Iterator[MadeRecord]:
-    """Pictures and texts of a look that earlier imports brought."""
+    """Pictures and texts of a look from earlier imports."""
     for scheme in (*PICTURES, *TEXTS):
         url = normalize(record_url(found.url, scheme))
         for time in checks_between(archive, url, found.time, found.time + AFTER):

@@ -1,4 +1,4 @@
-"""Parquet out: checks, versions and links as tables for DuckDB, pandas and the like."""
+"""Export to Parquet: checks, versions and links as tables for DuckDB, pandas and the like."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ TABLES: Mapping[str, Mapping[str, str]] = {
         "rel": "word",
     },
 }  # fmt: skip
-"""Columns of each table and their kinds. Times are UTC with milliseconds; words repeat and are kept once."""
+"""Columns of each table and their kinds. Times are UTC with milliseconds; words repeat and are stored once."""
 
 ROW_GROUP = 50_000
-"""Rows that are held in memory and written together."""
+"""Rows that are in memory and written together."""
 _NEWS = (Outcome.NEW, Outcome.CHANGED)
 _TableRow = tuple[str, dict[str, Any]]
 
@@ -48,9 +48,9 @@ def export_parquet(
     progress: Callable[[int], None] = lambda done: None,
     spread: PieceRunner | None = None,
 ) -> dict[str, int]:
-    """Writes `checks.parquet`, `versions.parquet` and `links.parquet`; answers how many rows each has.
+    """Writes `checks.parquet`, `versions.parquet` and `links.parquet`; returns how many rows each has.
 
-    `spread` reads pages and their links, else that is done here.
+    `spread` reads pages and their links, otherwise that is done here.
     """
     arrow, pieces = _arrow(), _rows(archive, selected, spread)
     try:
@@ -106,21 +106,21 @@ class _Table:
         self.count = 0
 
     def add(self, row: dict[str, Any]) -> None:
-        """Takes one row."""
+        """Adds one row."""
         self._rows.append(row)
         self.count += 1
         if len(self._rows) >= ROW_GROUP:
             self.flush()
 
     def flush(self) -> None:
-        """Writes what is held."""
+        """Writes the rows in memory."""
         if self._rows:
             self._writer.write_table(self._arrow.Table.from_pylist(self._rows, schema=self._schema))
             self._rows = []
 
 
 def _rows(archive: Archive, selected: ExportSelection, spread: PieceRunner | None) -> Iterator[Iterable[_TableRow]]:
-    """Rows with the names of their tables; from here one by one, from elsewhere piece by piece."""
+    """Rows with the names of their tables; locally one by one, from workers in pieces."""
     if spread is None:
         return (_part_rows(archive, part) for part in export_parts(archive, selected))
     return spread.each(_part_list, export_parts(archive, selected))
@@ -160,5 +160,5 @@ def _version_rows(version: Version, site: str, listed: Version) -> Iterator[_Tab
 
 
 def _clean(text: str) -> str:
-    """Text that every reader takes: lone surrogates are none."""
+    """Text that every reader accepts, without lone surrogates."""
     return text.encode("utf-8", "replace").decode()

@@ -1,7 +1,7 @@
-"""Records of WARC and ARC files as they stand, read so that one bad record does not cost the others.
+"""Records of WARC and ARC files as they are, read so that one bad record does not affect the others.
 
-Lines may end with or without a carriage return. Where a length is wrong, a record ends where the next one begins. Where
-a compressed member is damaged, reading goes on at the next one. What is wrong with a record is told with it.
+Lines may end with or without a carriage return. If a length is wrong, a record ends where the next one begins. If a
+compressed member is damaged, reading continues at the next one. A record says what is wrong with it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ else:
     lz4_frame = lazy("lz4.frame")
 
 MAX_BLOCK = 256 * 1024 * 1024
-"""Larger blocks are passed over, and told."""
+"""Larger blocks are skipped and reported."""
 BREAKS_OFF = "the record is truncated"
 WRONG_LENGTH = "its length is wrong; it was read up to the next record"
 TOO_LARGE = "larger than 256 MiB"
@@ -34,16 +34,16 @@ DAMAGED_MEMBER = "a compressed part is damaged or truncated; the rest of it is l
 _MAX_FIELDS = 1024 * 1024
 _PIECE = 1024 * 1024
 _READ = 64 * 1024
-"""Of plain files at once: larger blocks of memory are asked of the system anew each time."""
+"""Bytes of plain files at once: larger blocks of memory are requested from the system each time."""
 _READ_GZIP = 16 * 1024
-"""Of gzip: what lies behind a member is copied for the next one, and members are small."""
+"""Bytes of gzip at once: what follows a member is copied for the next one, and members are small."""
 _BETWEEN = b"\r\n\x00"
 _GZIP, _ZSTD, _LZ4 = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18"
 _ZSTD_DICTIONARY = b"\x5d\x2a\x4d\x18"
 
 
 class SourceRecord(NamedTuple):
-    """A record as it stands in a file: first line, fields in order, block.
+    """A record as it is in a file: first line, fields in order, block.
 
     `fault` says what is wrong with it; the block is then what could be read.
     """
@@ -53,9 +53,9 @@ class SourceRecord(NamedTuple):
     block: bytes
     fault: str = ""
     named: Mapping[str, str] | None = None
-    """The first value of each field by its name in lower case, where somebody has looked already."""
+    """The first value of each field by its name in lower case, if that was computed already."""
     lines: bytes = b""
-    """The first line and the fields as they stand in the file; empty where the record was made, not read."""
+    """The first line and the fields as they are in the file; empty if the record was generated, not read."""
 
     def field(self, name: str) -> str:
         """The first value of a field, by its name in lower case."""
@@ -180,7 +180,7 @@ def _stretches(file: BinaryIO) -> Iterator[Iterator[bytes]]:
 
 
 class _Window:
-    """The part of a stretch that is looked at; `at` is where reading stands."""
+    """The part of a stretch that is in memory; `at` is the position of reading."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
@@ -189,7 +189,7 @@ class _Window:
         self.is_damaged = False
 
     def need(self, count: int) -> bool:
-        """Reads until so many bytes lie behind `at`; False when the stretch ends before."""
+        """Reads until so many bytes follow `at`; False if the stretch ends before."""
         missing = count - (len(self.data) - self.at)
         if missing <= 0:
             return True
@@ -211,14 +211,14 @@ class _Window:
             self.is_damaged = True
 
     def skip(self, count: int) -> None:
-        """Passes bytes over without keeping them."""
+        """Skips bytes without keeping them."""
         while count > 0 and self.need(1):
             step = min(count, len(self.data) - self.at)
             self.at += step
             count -= step
 
     def find(self, pattern: re.Pattern[bytes], most: int) -> int:
-        """Where a pattern begins among so many bytes behind `at`, from `at`; -1 when it is nowhere there."""
+        """Where a pattern begins among so many bytes after `at`, from `at`; -1 if it is not there."""
         size = 4096
         while True:
             is_more = self.need(size)
@@ -229,7 +229,7 @@ class _Window:
 
     @property
     def left(self) -> int:
-        """Bytes at hand behind `at`."""
+        """Bytes in memory after `at`."""
         return len(self.data) - self.at
 
 
@@ -266,7 +266,7 @@ def read_records(file: BinaryIO) -> Iterator[SourceRecord]:
 
 
 def _usual_record(window: _Window) -> SourceRecord | None:
-    """The next record when all of it is at hand and as nearly all are; else None, and nothing was passed."""
+    """The next record if all of it is in memory and it is like nearly all; otherwise None, and nothing is consumed."""
     data = window.data
     start = _USUAL_START.match(data, window.at)
     end = data.find(b"\r\n\r\n", start.end()) + 1 if start else 0
@@ -292,7 +292,7 @@ def _usual_record(window: _Window) -> SourceRecord | None:
 
 
 def _go_to_record(window: _Window) -> int:
-    """Goes on to the next line that begins a record, or to the end; answers how many bytes belong to none."""
+    """Skips to the next line that begins a record, or to the end; returns how many bytes belong to none."""
     _pass_breaks(window)
     skipped = 0
     while window.need(1) and not _NEXT_WARC.match(window.data, window.at):
@@ -322,7 +322,7 @@ def _record(window: _Window) -> SourceRecord:
     if not (length.isascii() and length.isdigit()) or len(length) > 18:
         return _up_to_next(window, SourceRecord(version, fields, b"", "", None, head), 0)
     record = _sized_record(window, SourceRecord(version, fields, b"", "", named, head), int(length))
-    # Who takes the carriage returns out of a file makes all of its records shorter than they say.
+    # Removing the carriage returns from a file makes all of its records shorter than they say.
     if record.fault == BREAKS_OFF and b"\r" not in head and record.block.endswith(b"\n\n"):
         block = record.block[:-2]
         return record._replace(block=block, fault=WRONG_LENGTH) if b"\n\n" in block else record
@@ -377,7 +377,7 @@ def is_arc(file: BinaryIO) -> bool:
 
 
 def read_arc_records(file: BinaryIO) -> Iterator[SourceRecord]:
-    """The records of an ARC file behind its description; fields are called as the format calls them."""
+    """The records of an ARC file after its description; fields have the names of the format."""
     for pieces in _stretches(file):
         window, fault = _Window(pieces), ""
         while _go_to_arc_record(window):
@@ -403,7 +403,7 @@ def _go_to_arc_record(window: _Window) -> bool:
 
 
 def _arc_values(line: str) -> list[str]:
-    """The five fields that both versions of the format have; addresses may hold blanks."""
+    """The five fields that both versions of the format have; URLs may contain blanks."""
     words = line.split(" ")
     for place in range(2, len(words) - 1):
         if words[place].isascii() and words[place].isdigit() and len(words[place]) >= 10:

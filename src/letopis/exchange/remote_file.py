@@ -53,11 +53,11 @@ class RemoteFile:
 
     @property
     def traffic(self) -> Traffic:
-        """Headers included, both ways."""
+        """Bytes transferred, headers included, both ways."""
         return Traffic(self._reader.received_bytes, self._reader.sent_bytes, self._reader.requests)
 
     async def size(self) -> int:
-        """Length of the file, as the answer to its first byte says."""
+        """Length of the file, according to the answer to the request for its first byte."""
         if self._size is None:
             part = await self._part(0, 1)
             if part.total is None:
@@ -65,7 +65,7 @@ class RemoteFile:
         return self._size or 0
 
     async def read(self, start: int, end: int) -> bytes:
-        """Exactly the bytes asked for, however often the connection is cut, as long as each try brings some."""
+        """Exactly the requested bytes, however often the connection is cut, as long as each try brings some."""
         got = b""
         while True:
             try:
@@ -100,7 +100,7 @@ class RemoteFile:
         raise Unavailable(f"{self._url} ended before byte {end}; try again")
 
     async def read_release(self) -> bytes | None:
-        """The release beside the file, as it is now."""
+        """The release next to the file, as it is now."""
         self._reader.forget(self._url + _SUFFIX)
         try:
             return await self._reader.read_whole(self._url + _SUFFIX, MAX_RELEASE + 1)
@@ -108,7 +108,7 @@ class RemoteFile:
             return None
 
     async def stream(self) -> AsyncIterator[bytes]:
-        """The whole file as it comes; a small one that a server sent for a part of it is not asked for again."""
+        """The whole file as it comes; a small one that a server sent for a part of it is not requested again."""
         if self._whole:
             whole, self._whole = self._whole, b""
             yield whole
@@ -153,7 +153,7 @@ async def source_of(
 
 
 class RangedBytes:
-    """The bytes of a source, read when they are asked for; what lies near what was read is kept for a while."""
+    """The bytes of a source, read on demand; bytes near those read are cached for a while."""
 
     def __init__(self, source: RangeSource, runner: asyncio.Runner) -> None:
         self._source = source

@@ -157,7 +157,7 @@ def _whole(selected: ExportSelection, urls: list[str]) -> Iterator[ExportPart]:
 
 
 def _stretches(selected: ExportSelection, url: str, versions: int) -> Iterator[ExportPart]:
-    """A URL has at least as many checks as versions; what comes beyond is part of the last stretch."""
+    """A URL has at least as many checks as versions; further ones are part of the last stretch."""
     starts = range(0, versions, _VERSIONS)
     for start in starts:
         yield ExportPart(selected, (url,), start, None if start == starts[-1] else start + _VERSIONS)

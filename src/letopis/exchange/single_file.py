@@ -1,7 +1,7 @@
 """A page in one HTML file that needs nothing else, in the form of SingleFile: what it shows is inside as `data:` URLs.
 
-Links lead to where they led. Scripts stay in the text but never run, and nothing is asked of anybody: a policy in the
-page says so to the browser. What the look at the page did not bring stays an address, which shows nothing.
+Links lead to their original targets. Scripts stay in the text but never run, and nothing is requested: a policy in the
+page forbids it. What the check of the page did not record stays a URL, which shows nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _Inside:
         self._within: list[str] = []
 
     def document(self, part: PagePart, facts: str = "") -> str:
-        """A page with all that it shows, behind its own charset, facts and policy."""
+        """A page with all that it shows, after its own charset, facts and policy."""
         text, rewriter = self._text(part)
         changed = rewriter.html(text)
         head = HEAD.match(changed)
@@ -67,7 +67,7 @@ class _Inside:
         return f'{changed[:place]}<meta charset="utf-8">{facts}{policy}{changed[place:]}'
 
     def data_url(self, url: str, needed: bool) -> str | None:
-        """What stands for an address that a page shows; None for links, and for what is not there."""
+        """The replacement of a URL that a page shows; None for links, and for missing resources."""
         part = self._parts.get(url) if needed else None
         if part is None or url in self._within or len(self._within) >= _DEEPEST:
             return None
@@ -78,7 +78,7 @@ class _Inside:
         return self._made[url]
 
     def spend(self, size: int) -> None:
-        """Counts bytes: one picture may stand in a page a million times."""
+        """Counts bytes: one picture may be in a page a million times."""
         self._most -= size
         if self._most < 0:
             raise UsageError("this page is too large to be one HTML file; export it as mhtml")

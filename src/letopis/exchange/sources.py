@@ -150,7 +150,7 @@ class ImportReport:
 
     @property
     def expected(self) -> int:
-        """How many records there will be, if those to come are as large as those that came; 0: nobody knows."""
+        """How many records there will be, if the rest are as large as those so far; 0: unknown."""
         return self.records * self.bytes_all // self.bytes_read if self.bytes_read else 0
 
     @property
@@ -159,7 +159,7 @@ class ImportReport:
         return self.checks + self.same + self.waiting
 
     def note_future(self, url: str, time: str) -> None:
-        """Counts a capture that was taken in though its time lies ahead of the clock; the first are named."""
+        """Counts a capture that was imported though its time is in the future; the first are named."""
         self.future += 1
         if len(self.from_future) < MOST_EXAMPLES:
             self.from_future.append(f"{url[:300]} at {time}")
@@ -213,7 +213,7 @@ class SourceReader(Protocol):
 
 @cache
 def installed_readers() -> tuple[SourceReader, ...]:
-    """The readers of installed packages, in the order in which they are asked."""
+    """The readers of installed packages, in the order in which they are tried."""
     found: list[SourceReader] = [_loaded(point) for point in entry_points_of(ENTRY_POINT_GROUP)]
     return tuple(sorted(found, key=lambda reader: reader.rank))
 
@@ -231,7 +231,7 @@ def known_kinds() -> tuple[str, ...]:
 
 
 def reader_of(kind: str) -> SourceReader:
-    """The reader of a kind; UsageError for a word that nobody knows, MissingExtra when its package is not there."""
+    """The reader of a kind; UsageError for an unknown kind, MissingExtra if its package is not installed."""
     for reader in installed_readers():
         if reader.kind == kind:
             return reader
@@ -241,7 +241,7 @@ def reader_of(kind: str) -> SourceReader:
 
 
 def require_readers(source: Path) -> None:
-    """MissingExtra when no package is installed that could tell what a source is."""
+    """MissingExtra if no package is installed that could recognise a source."""
     if not installed_readers():
         raise MissingExtra(f"{source} is neither WARC, WACZ nor CDXJ; readers of other tools come with {_INSTALL}")
 

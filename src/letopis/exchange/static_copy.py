@@ -25,12 +25,12 @@ from letopis.tuples import NamedTuple
 from letopis.urls import join
 
 COPY_LIST = "letopis-copy.txt"
-"""Names of all files of the copy; it also says that the folder is ours to write into."""
+"""Names of all files of the copy; it also marks the folder as one to write into."""
 _PART = "letopis-copy.part"
 
 
 class CopyFolder:
-    """Takes files of one run. A run that was stopped leaves whole files, and the next one goes on from them."""
+    """Takes files of one run. A run that was stopped leaves whole files, and the next one continues from them."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -64,7 +64,7 @@ class CopyFolder:
             if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
                 return
             if name not in self._old:
-                # Listed before it is there, so that a run which is stopped leaves nothing unknown behind.
+                # Listed before it exists, so that a run which is stopped leaves no unknown file.
                 with (self._root / COPY_LIST).open("a", encoding="utf-8") as listed:
                     listed.write(name + "\n")
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ class CopyFolder:
         self.written += 1
 
     def finish(self) -> int:
-        """Removes files of earlier runs that are no longer part of the copy; answers how many."""
+        """Removes files of earlier runs that are no longer part of the copy; returns how many."""
         gone = sorted(self._old - self._names)
         for name in gone:
             (self._root / name).unlink(missing_ok=True)
@@ -193,7 +193,7 @@ HEAD = re.compile(
     r"(?>\ufeff?+\s*+(?><!--.*?-->\s*+)*+<!doctype[^>]*+>)?+(?>\s*+<html\b[^>]*+>)?+(?>\s*+<head\b[^>]*+>)?+",
     re.IGNORECASE | re.DOTALL,
 )
-"""What a page begins with, up to where its own metadata may stand."""
+"""The beginning of a page, up to where its own metadata may be."""
 _PLACE = re.compile(r"([\s\"'/])(href)" + ATTRIBUTE_VALUE, re.IGNORECASE)
 _POLICY = re.compile(r"([\s\"'/])(http-equiv)" + ATTRIBUTE_VALUE, re.IGNORECASE)
 
@@ -215,7 +215,7 @@ class FileRewriter(Rewriter):
         return f'{changed[:place]}<meta charset="{charset}">{changed[place:]}'
 
     def _attributes(self, tag: str, name: str) -> str:
-        """Where the page now lies, its base and its policy do not mean what they meant."""
+        """In its new place, the base and the policy of a page do not mean what they meant."""
         kind = name.lower()
         if kind == "base":
             return _PLACE.sub(_kept, tag)
@@ -244,7 +244,7 @@ class CopyReport:
 
 
 class _CopiedPage(NamedTuple):
-    """What stands for an address: a version, or a redirect to `target`."""
+    """The content of a URL: a version, or a redirect to `target`."""
 
     name: str
     check: Check

@@ -80,7 +80,7 @@ def is_file_name(name: str) -> bool:
 
 
 def link_to(name: str, page: str) -> str:
-    """How a file refers to another; all characters of names stand for themselves in addresses."""
+    """How a file refers to another; all characters of names need no escapes in URLs."""
     return relpath(name, dirname(page) or ".")
 
 
@@ -93,7 +93,7 @@ def _host(scheme: str, netloc: str) -> str:
     """`example.org`, `example.org~http`, `example.org~http~8080`; `~` is in no host."""
     name, _, port = netloc.lower().rpartition("@")[2].partition(":")
     known = _HOST.fullmatch(name) and len(name) <= _MOST_SEGMENT and "@" not in netloc and not _reserved(name)
-    # Beside the folders of hosts lie files of our own, which no host may be called like.
+    # Files of the copy are next to the folders of hosts; no host may have their names.
     known = known and not name.endswith((".html", ".txt", ".part"))
     folder = name if known else f"{_cleaned(name)}~{_mark(netloc)}"
     return "~".join([folder, *([scheme] if scheme != "https" else []), *([_cleaned(port)] if port else [])])

@@ -97,7 +97,7 @@ _PIECE = 1024 * 1024
 
 
 class WaczPackage:
-    """Members of a ZIP file without times of their own, with a digest of each."""
+    """Members of a ZIP file without times, with a digest of each."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._zip = zipfile.ZipFile(out, "w", zipfile.ZIP_STORED)
@@ -105,7 +105,7 @@ class WaczPackage:
 
     @contextmanager
     def member(self, path: str, *, deflated: bool = False, size: int = 0) -> Iterator[BinaryIO]:
-        """A member to be written piece by piece; what is compressed already is stored as it comes.
+        """A member to be written in pieces; compressed data is stored unchanged.
 
         Only a `size` beyond 2 GiB makes it a ZIP64 member: the longer header of those, where nothing asks for
         it, keeps ReplayWeb.page from finding the contents.
@@ -167,7 +167,7 @@ def export_wacz(
     warc_bytes: int = WARC_BYTES,
     places: ExportIndexWriter | None = None,
 ) -> int:
-    """Writes the selected part to a file that is there whole or not at all; answers how many records.
+    """Writes the selected part to a file that is there whole or not at all; returns how many records.
 
     `places` takes where the captures lie.
     """
@@ -231,7 +231,7 @@ def _write_warcs(
 def _fill(
     writer: WarcWriter, first: ExportedRecord | None, records: Iterator[ExportedRecord], index: _WaczIndex, most: int
 ) -> ExportedRecord | None:
-    """Writes records until the file is large enough; answers with the first one of the next file."""
+    """Writes records until the file is large enough; returns the first one of the next file."""
     exported = first
     while exported is not None and writer.size < most:
         index.take(exported, writer.write(exported.record))
@@ -248,13 +248,13 @@ class _WaczIndex:
         self._name = ""
 
     def enter(self, name: str) -> None:
-        """What follows lies in this WARC file."""
+        """What follows is in this WARC file."""
         self._name = name
         if self._places is not None:
             self._places.enter(name)
 
     def take(self, exported: ExportedRecord, place: WarcPlace) -> None:
-        """Notes where a record lies, when it is a capture or a resource of one."""
+        """Stores the place of a record, if it is a capture or a resource of one."""
         record, check, _ = exported
         if record.kind in ("response", "revisit"):
             self.lines.add(record_line(check, _digest(exported), RecordLocation(self._name, *place)))
@@ -272,7 +272,7 @@ def _digest(exported: ExportedRecord) -> str:
 
 
 def _write_index(package: WaczPackage, index: SortedLines) -> None:
-    """Blocks of lines, and a small index that tells where each of them begins."""
+    """Blocks of lines, and a small index of where each of them begins."""
     heads = ['!meta 0 {"format": "cdxj-gzip-1.0", "filename": "index.cdx.gz"}\n']
     lines = iter(index)
     with tempfile.TemporaryFile() as blocks:

@@ -46,7 +46,7 @@ def is_wacz_list(head: bytes) -> bool:
 def import_wacz(
     archive: Archive, file: Path, report: ImportReport, progress: Callable[[int], None] = lambda done: None
 ) -> None:
-    """Takes every WARC file in; a member that is damaged or missing is named, and what can be read of it comes in."""
+    """Imports every WARC file; a member that is damaged or missing is named, and what can be read of it is imported."""
     if is_wacz(file):
         _import_package(archive, file, file.name, report, progress, _MOST_DEPTH)
         return

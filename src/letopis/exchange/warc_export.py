@@ -75,7 +75,7 @@ def original_of(archive: Archive, check: Check, source: StoredSource | None) -> 
 
 
 class ExportedRecord(NamedTuple):
-    """A record, the check that it tells of, and the bytes of its payload."""
+    """A record, its check, and the bytes of its payload."""
 
     record: WarcRecord
     check: Check
@@ -159,7 +159,7 @@ def is_listed_capture(exported: ExportedRecord) -> bool:
 def _members(
     archive: Archive, selected: ExportSelection, compression: WarcCompression, spread: PieceRunner | None
 ) -> Iterator[WarcMember]:
-    """The records as they stand in a file; from here they come one by one, from elsewhere piece by piece."""
+    """The records as they are in a file; locally one by one, from workers in pieces."""
     waiting = (WarcMember(compressed_record(record, compression)) for record in _waiting_records(archive, selected))
     if spread is None:
         return chain(_written(exported_records(archive, selected), compression), waiting)
@@ -214,7 +214,7 @@ def records_of(
 def _records_as_they_came(
     archive: Archive, check: Check, source: StoredSource, found: CaptureSet | None
 ) -> Iterator[ExportedRecord]:
-    """The records that an import brought a check with, and what we know of it beside them."""
+    """The imported records of a check, and what else is known about it."""
     kept = KeptRecord.unpack(source.data)
     body = b"" if kept.field("warc-type") == "revisit" else _kept_body(archive, check)
     for record in kept.records(body if source.body is None else source.body()):
@@ -227,7 +227,7 @@ def _records_as_they_came(
 
 
 def _told_of_set(archive: Archive, found: CaptureSet, kept: KeptRecord) -> Iterator[str]:
-    """The parts of a set that go out as records that came in."""
+    """The parts of a set that are exported as the imported records."""
     time = to_millis(found.time)
 
     def came(*schemes: str) -> bool:
@@ -250,7 +250,7 @@ def _kept_body(archive: Archive, check: Check) -> bytes:
 
 
 def _waiting_records(archive: Archive, selected: ExportSelection) -> Iterator[WarcRecord]:
-    """Revisits that wait for their capture go out as they came."""
+    """Revisits that wait for their capture are exported unchanged."""
     for rows in waiting_revisits(archive):
         for capture in (read_waiting(row).arrival.capture for row in rows):
             if capture.source is not None and capture.source.data and selected.includes(capture.url, capture.time):
@@ -278,7 +278,7 @@ def check_records(
 
 
 def _with_request(records: Iterator[ExportedRecord], came: StoredExchange | None) -> Iterator[ExportedRecord]:
-    """The records of a check, behind its answer the request; both name the address of the server."""
+    """The records of a check, after its answer the request; both name the address of the server."""
     for exported in records:
         record, check, _ = exported
         sent = came.request(check.headers) if came is not None and record.kind in ("response", "revisit") else None
@@ -305,7 +305,7 @@ def _own_records(archive: Archive, check: Check, original: OriginalCapture | Non
 
 
 def _version_records(check: Check, version: Version, archive: Archive) -> Iterator[ExportedRecord]:
-    """What the server sent, and behind it what a browser made of it."""
+    """What the server sent, and then what a browser made of it."""
     sent = archive.as_sent(version)
     if sent is version:
         yield ExportedRecord(_response(check, version.body), check, version.body)
@@ -331,12 +331,12 @@ def _conversion(check: Check, body: bytes) -> WarcRecord:
 
 
 def _is_bodiless(check: Check) -> bool:
-    """Whether a check has no answer that a record could hold: none came, or it was too large to be kept."""
+    """Whether a check has no answer for a record: there was none, or it was too large to be stored."""
     return not check.status or check.outcome is Outcome.TOO_LARGE
 
 
 def info_record(moment: datetime) -> WarcRecord:
-    """What stands at the beginning of each file; its time is that of the last check, so that equal files are equal."""
+    """The first record of each file; its time is that of the last check, so that equal exports give equal files."""
     text = f"{SOFTWARE_NAME}{__version__}\r\nformat: WARC File Format 1.1\r\n"
     date = rfc3339(moment)
     return WarcRecord(

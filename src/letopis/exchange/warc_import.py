@@ -115,7 +115,7 @@ def _target(record: SourceRecord) -> str:
 
 
 def made_of_page(record: SourceRecord) -> str:
-    """The address under which what somebody made of a page is kept; empty for other records.
+    """The URL under which a picture or text of a page is kept; empty for other records.
 
     That is the text of a conversion, and the resources that crawlers write of a page as they saw it: `urn:view:`,
     `urn:text:`, `screenshot:` and the like, in front of its address.
@@ -131,7 +131,7 @@ def made_of_page(record: SourceRecord) -> str:
 
 
 def _own_fact(record: SourceRecord) -> LookFact | None:
-    """What a record of ours says of a look at a page; None for all others."""
+    """What a record of Letopis says about a look at a page; None for all others."""
     if record.fault or not _is_own(record):
         return None
     date, ident = record.field("warc-date"), record.field(PAGE_ID.lower())
@@ -139,7 +139,7 @@ def _own_fact(record: SourceRecord) -> LookFact | None:
 
 
 def _sound(record: SourceRecord, report: ImportReport) -> SourceRecord | None:
-    """A record with a fault as far as its block can be trusted; what is wrong with it is told."""
+    """A record with a fault as far as its block can be trusted; the fault is reported."""
     where = record.field("warc-target-uri") or record.field("url") or "a record without an address"
     if record.fault == BREAKS_OFF and (whole := _whole_by_length(record.block)) is not None:
         return record._replace(block=whole, fault="")
@@ -179,7 +179,7 @@ class _Tied:
         self.names = self.concurrent + _values_of(record, _TIES[1]) if _TIES[1] in said else self.concurrent
 
     def belongs_to(self, capture: _Tied) -> bool:
-        """Whether both tell of the same exchange: one names the other, or, when neither does, by their address."""
+        """Whether both describe the same exchange: one names the other, or, if neither does, by their URL."""
         if capture.id in self.names or self.id in capture.concurrent:
             return True
         return self.is_request and not self.names and capture.target == self.target
@@ -204,7 +204,7 @@ class _HeldCapture:
 class _RecordGroup:
     """Puts requests and other records to the captures they belong to: those they name, else those beside them.
 
-    Captures wait until some more have come, since writers put requests before or behind answers.
+    Captures wait until some more have been read, since writers put requests before or after answers.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The way from bytes to a Page: look at the type, choose the format, read, add what the headers say.
+"""From bytes to a Page: detect the type, choose the format, read, add what the headers say.
 
 The bytes tell what a document is; what the server claims decides only where looks allow it.
 
@@ -84,7 +84,7 @@ _BUILT_IN_FORMATS = (
 
 @lru_cache(maxsize=256)
 def format_for(content_type: str) -> Format | None:
-    """The format of a type, or None when nobody reads it. Installed formats come before the table."""
+    """The format of a type, or None if there is no reader. Installed formats come before the table."""
     for found in _installed_formats():
         if content_type in found.types:
             return found
@@ -143,7 +143,7 @@ _ROOTS = (
     (b"sitemapindex", "application/sitemap+xml"),
     (b"svg", "image/svg+xml"),
 )
-# What stands before the first element is taken in one way only, or many comments would take for ever.
+# What precedes the first element is matched in one way only, or many comments would take forever.
 _MARKUP = re.compile(
     rb"(?>\s|<!--.{0,2000}?-->)*+<(?:!doctype\s+html|html|head|body|title|script|meta|link|base|h[1-6]|div|p|table|br|a"
     rb"|span|style|section|article|header|main|nav|ul|ol|center|font|form|img|iframe)[\s>/]",
@@ -262,7 +262,7 @@ def _by_text(body: bytes, claim: str) -> str:
 
 
 def _by_root_element(body: bytes) -> str:
-    """The type that the root element tells, or nothing."""
+    """The type according to the root element, or nothing."""
     found = _ROOT.match(body[:_TYPE_SAMPLE].removeprefix(b"\xef\xbb\xbf"))
     if not found:
         return ""
@@ -381,7 +381,7 @@ def read_in_own_process(source: Source, *, detect_language: bool = True, seconds
 
 
 def read_for_another(order: Mapping[str, Any], body: bytes) -> bytes:
-    """The Page of a document as JSON, for the process that asked."""
+    """The Page of a document as JSON, for the calling process."""
     headers = tuple((name, value) for name, value in order["headers"])
     source = Source(body, order["url"], order["content_type"], headers, order["mode"])
     found = format_for(source.content_type)
@@ -430,7 +430,7 @@ def read_in_this_process(source: Source, found: Format, *, detect_language: bool
     except MissingExtra as fault:
         draft.warn(str(fault))
     except Exception as fault:
-        # Whatever a library says about a hostile document, the crawl goes on.
+        # Whatever a library raises for a hostile document, the crawl continues.
         draft.warn(f"the document is damaged or unusual ({type(fault).__name__}: {str(fault)[:200]})")
     return _finished(source, draft, detect_language=detect_language and source.mode == "full")
 

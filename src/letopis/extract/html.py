@@ -64,7 +64,7 @@ def skim_html(source: Source, draft: PageDraft) -> None:
 
 def parse_html(body: bytes) -> LexborHTMLParser:
     """The tree of a page in UTF-8."""
-    # Events serve menus of forms that mirror what is chosen in them, which nobody reads here.
+    # Events are for menus of forms that mirror the selection in them, which is not read here.
     return LexborHTMLParser(body.removeprefix(BOM_UTF8), options=_WITHOUT_EVENTS)
 
 
@@ -124,7 +124,7 @@ def _base_element(nodes: Iterable[tuple[int, LexborNode]]) -> LexborNode | None:
 # The block element that holds some text: its number in memory, and what kind of text that is.
 _Holder = tuple[int, BlockKind]
 _NOWHERE = -1
-"""Where text stands that nobody reads: menus of forms, drawings, what is meant for other programs."""
+"""Elements with text that is not read: menus of forms, drawings, data for other programs."""
 # Looking a member up in its enumeration is slow in Python 3.11: done once.
 _PARAGRAPH = BlockKind.PARAGRAPH
 _LINK = BlockKind.LINK
@@ -163,12 +163,12 @@ def read_html(source: Source, draft: PageDraft) -> None:
 
 
 def with_open_templates(body: bytes) -> bytes:
-    """The page as its script would show it: what stands in its templates stands in the page."""
+    """The page as its script would show it: the content of its templates is in the page."""
     return _TEMPLATE_TAG.sub(rb"<\1div", body)
 
 
 def _read_templates(body: bytes, source: Source, draft: PageDraft) -> None:
-    """Takes the text of a page that says nothing by itself from its templates, which a script fills in."""
+    """Takes the text of a page without text from its templates, which a script fills in."""
     shown = PageDraft(source)
     shown.charset = draft.charset
     tree = parse_html(with_open_templates(body))
@@ -298,7 +298,7 @@ class _Walk(LinkCollector):
             self._hidden.update([inner.mem_id for inner in node.traverse()])
 
     def _framing(self, node: LexborNode, attributes: object) -> None:
-        """Menus wherever they stand; side columns, header and footer of the page, though not of an article."""
+        """All menus; side columns, header and footer of the page, but not of an article."""
         if is_frame(node):
             self.frame((node,))
 
@@ -341,7 +341,7 @@ class _Walk(LinkCollector):
         self.alts.clear()
 
     def _holder(self, node: LexborNode, number: int, tag: int) -> _Holder:
-        """The block that holds the text under an element, which is none of a kind of its own."""
+        """The block with the text under an element that has no kind of its own."""
         above = node.parent
         if above is None:
             found = (number, _PARAGRAPH) if tag in BLOCKS else (0, _PARAGRAPH)
@@ -405,7 +405,7 @@ _WALK_METHODS: dict[int, ElementMethod] = {
 
 
 def _has_blank_before(node: LexborNode) -> bool:
-    """Whether white space alone stands between a text and the text before it.
+    """Whether there is only white space between a text and the text before it.
 
     The walk passes over white space between elements; here, between two words that nothing else parts, it matters.
     """

@@ -75,12 +75,12 @@ class LinkCollector:
             self._styles(style)
 
     def backgrounds(self, found: Sequence[str]) -> None:
-        """Pictures that elements of any kind lie on."""
+        """Background pictures of elements of any kind."""
         for ref in found:
             self._add(ref, _IMG, rel="background")
 
     def settle(self) -> None:
-        """Puts into the draft what only the whole page can tell."""
+        """Adds to the draft what only the whole page shows."""
         self._head.settle(self._draft)
         self._bound()
 
@@ -100,7 +100,7 @@ class LinkCollector:
             self._draft.warn("there are more links than are kept; the rest was left out")
 
     def _base(self, node: LexborNode | None) -> None:
-        """The first `<base>` holds for all links, wherever it stands."""
+        """The first `<base>` applies to all links, wherever it is."""
         if node is not None:
             self._draft.base = join(self._draft.url, node.attributes.get("href") or "") or self._draft.url
 
@@ -305,7 +305,7 @@ def _block_inside(text: LexborNode, outer: int) -> int:
 
 
 def _is_inside(node: LexborNode, outer: int) -> bool:
-    """Whether an element stands inside another, at most a few levels up."""
+    """Whether an element is inside another, at most a few levels up."""
     above = node.parent
     for _ in range(4):
         if above is None or above.mem_id == outer:

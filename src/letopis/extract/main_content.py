@@ -1,4 +1,4 @@
-"""What a page says without what stands around it: the main content of a document, as Markdown or as plain text.
+"""The main content of a page without its boilerplate, as Markdown or as plain text.
 
 The frame of a page (menus, side columns, notices, lists of links) is taken out of the tree by element, role and name;
 the main part is then found by following the element that holds most of the prose; of what is left there, blocks that
@@ -109,7 +109,7 @@ def _main_blocks(body: bytes, url: str, form: ContentForm) -> list[ContentBlock]
 
 
 def _said_once(blocks: list[ContentBlock]) -> list[ContentBlock]:
-    """Without long runs that stand there again, as in pages with one article for wide and one for narrow screens."""
+    """Without long repeated runs, as in pages with one article for wide and one for narrow screens."""
     least = max(_LEAST_COPY, _LEAST_COPIED * _length(blocks))
     first: dict[ContentBlock, int] = {}
     found: list[ContentBlock] = []
@@ -282,7 +282,7 @@ class _Writer:
         yield from self._children(part, BlockKind.PARAGRAPH, 0, 0)
 
     def _children(self, node: LexborNode, around: BlockKind, depth: int, items: int) -> Iterator[ContentBlock]:
-        """Blocks of an element; text and inline elements between blocks are blocks of its own kind."""
+        """Blocks of an element; text and inline elements between blocks are blocks of the same kind."""
         run: list[LexborNode] = []
         for child in node.iter(include_text=True):
             tag = str(child.tag)
@@ -351,7 +351,7 @@ class _Writer:
             is_plain = depth >= _DEEPEST or (self._marked and _INLINE_MARKS.get(tag) == "`")
             inner = node.text(deep=True) if is_plain else self._inline(inside, depth + 1)
             shown = self._marked_up(node, tag, inner) if self._marked and inner.strip() else inner
-            # A block in a cell, in a link: its text is not glued to what stands around it.
+            # A block in a cell, in a link: its text is not joined with the text around it.
             yield f" {shown} " if tag in _CONTAINERS or tag in _BLOCK_KINDS else shown
 
     def _escaped(self, text: str) -> str:

@@ -84,7 +84,7 @@ _COMMON_WORDS = {
 _NEEDED_SHARE = 0.10
 _LEAST_WORDS = 12
 _CLEARLY = 1.5
-"""How much more common words than needed tell a language that nobody declared."""
+"""How many times more common words than usual identify a language that is not declared."""
 _NOT_PROSE = (BlockKind.KEYWORDS, BlockKind.ALT, BlockKind.CODE)
 
 
@@ -123,13 +123,13 @@ def _length(block: Block) -> int:
 @lru_cache(maxsize=len(_COMMON_WORDS))
 def _common_words(language: str) -> frozenset[str]:
     own = frozenset(_COMMON_WORDS.get(language, "").split())
-    # Czech and Slovak share many words; only the others tell them apart.
+    # Czech and Slovak share many words; only the others distinguish them.
     neighbour = {"cs": "sk", "sk": "cs"}.get(language, "")
     return own - frozenset(_COMMON_WORDS.get(neighbour, "").split())
 
 
 def _agrees(words: Sequence[str], language: str) -> bool:
-    """Whether the words confirm the declared language, so that the model is not asked."""
+    """Whether the words confirm the declared language, so that the model is not needed."""
     return language in _COMMON_WORDS and len(words) >= _LEAST_WORDS and _likeness(words, language) >= 1.0
 
 
@@ -264,7 +264,7 @@ class HtmlHead:
 
 
 def says_little(blocks: Sequence[Block]) -> bool:
-    """Whether a page has hardly any text by itself: a script fills it."""
+    """Whether a page has hardly any text without its script, which fills it."""
     return sum(len(said) for kind, said in blocks if kind in _SAID) < _LITTLE_TEXT
 
 

@@ -377,7 +377,7 @@ def read_opendocument(source: Source, draft: PageDraft) -> None:
 
 
 def _read_element(element: etree._Element, draft: PageDraft) -> None:
-    """Adds a paragraph, a heading, the name of a sheet, or a row with all that stands in it."""
+    """Adds a paragraph, a heading, the name of a sheet, or a row with all its cells."""
     names = [local_name(above) for above in element.iterancestors()]
     if "table-row" in names or any(name in names for name in _NOT_SAID):
         return

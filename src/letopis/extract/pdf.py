@@ -80,7 +80,7 @@ class _PdfPage:
         page = self._document[self._number]
         signs = page.get_textpage()
         try:
-            # A hyphen at a line's end comes as U+FFFE: the word goes on.
+            # A hyphen at the end of a line is read as U+FFFE: the word continues.
             text = signs.get_text_bounded().replace("\ufffe", "").replace("\x02", "")
             if self._number == 0 and not self._draft.title:
                 self._draft.title = self._largest_line(signs)

@@ -52,7 +52,7 @@ _CSS = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _REFRESH = re.compile(r"(\s*+[\d.]++\s*+[;,]\s*+(?>url\s*+=\s*+)?+[\"']?+)([^\"']*+)(.*+)", re.IGNORECASE | re.DOTALL)
-# An address that ends with a comma has no width behind it: the next address follows.
+# A URL that ends with a comma has no width after it: the next URL follows.
 _CANDIDATE = re.compile(r"([^\s,]\S*+)((?>(?<!,)[^,]++)?+)")
 _BASE = re.compile(r"<base\s", re.IGNORECASE)
 _BASE_TAGS = _tag_pattern("base")
@@ -97,7 +97,7 @@ class Rewriter:
         return _CSS.sub(self._css_part, text) if "url(" in text or "@import" in text or "URL(" in text else text
 
     def link(self, address: str, needed: bool = False) -> str:
-        """One address as it stands in a page."""
+        """One URL as it is in a page."""
         known = self._known[needed]
         led = known.get(address)
         if led is None:
@@ -183,14 +183,14 @@ class Rewriter:
 def rewrite_under(folder: str, url: str, text: str, read: Callable[[str], str] = str, *, page: bool) -> str:
     """A page or style sheet found at `url` whose links lead to a folder, with their whole addresses behind it.
 
-    `read` tells what a reference of the text means, where its characters are bytes.
+    `read` decodes a reference of the text, if its characters are bytes.
     """
     rewriter = Rewriter(url, lambda target, _: folder + target, read)
     return rewriter.html(text) if page else rewriter.css(text)
 
 
 def rewrite_for_another(order: Mapping[str, Any], body: bytes) -> bytes:
-    """`rewrite_under` for the process that asked."""
+    """`rewrite_under` for the calling process."""
     text, carrier, read = carried_text(body, order["content_type"])
     rewritten = rewrite_under(order["folder"], order["url"], text, read, page=order["page"])
     return rewritten.encode(carrier, "surrogateescape")

@@ -49,7 +49,7 @@ class _Group(NamedTuple):
 
 
 def read_rtf(source: Source, draft: PageDraft) -> None:
-    """Reads an RTF text as far as it goes."""
+    """Reads an RTF text as far as possible."""
     draft.charset = "utf-8"
     _RtfReader(draft).read(source.body.decode("latin-1"))
     draft.settle_document(source.mode)
@@ -201,7 +201,7 @@ class _RtfReader:
             self._add(text)
 
     def _add(self, text: str) -> None:
-        """Text goes where its group says."""
+        """Adds text where its group says."""
         destination = self._group.destination
         if destination in ("", "fldrslt"):
             self._pieces.append(text)
@@ -216,7 +216,7 @@ class _RtfReader:
         self._row.clear()
 
     def _end_paragraph(self) -> None:
-        if self._in_row:  # goes on inside its cell
+        if self._in_row:  # continues inside its cell
             self._add(" ")
             return
         text = self._taken()

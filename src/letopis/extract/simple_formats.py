@@ -99,7 +99,7 @@ def read_json(source: Source, draft: PageDraft) -> None:
 
 
 def _values(data: object) -> Iterator[str]:
-    """All values in document order, whatever the nesting: words as they are, other values behind their names."""
+    """All values in document order, whatever the nesting: words as they are, other values after their names."""
     waiting: list[tuple[str, object]] = [("", data)]
     for _ in range(_MOST_VALUES):
         if not waiting:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from letopis.model.web import Failure, FailureKind
 
 Origin = Literal["cli", "http"]
-"""Who asks: the owner at the machine (command line, Python, daemon), or somebody through HTTP."""
+"""The origin of a request: the owner at the machine (command line, Python, daemon), or a caller through HTTP."""
 
 _METADATA = frozenset(IPv4Address(each) for each in ("168.63.129.16", "192.0.0.192"))
 """Cloud metadata services on addresses that otherwise count as public."""

@@ -1,4 +1,4 @@
-"""Pages as a browser shows them, beside what the server sent. Needs a Chromium.
+"""Pages as a browser shows them, in addition to what the server sent. Needs a Chromium.
 
 The browser itself reaches no network: every request it makes is answered through our own client, so that limits,
 manners and the rule about private addresses hold for scripts and pictures as they do for the page.
@@ -30,7 +30,7 @@ else:
     page_rendering = lazy("letopis.fetch.page_rendering")
 
 _PAGES_OF_ONE = 500
-"""Pages after which a browser gives way to a new one: what it leaks goes with it."""
+"""Pages after which a browser is replaced by a new one, which ends its memory leaks."""
 _PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 """The one without a window first: it shows the same pages for half of the processor time."""
 _PAGE_TYPES = ("text/html", "application/xhtml+xml")
@@ -39,7 +39,7 @@ _PAGE_TYPES = ("text/html", "application/xhtml+xml")
 class BrowserFetcher:
     """Renders pages in one Chromium, which is started for the first of them; `close` ends it.
 
-    For one loop, any number of concurrent calls. Each page has a profile of its own, which is forgotten with it.
+    For one loop, any number of concurrent calls. Each page has a separate profile, which is removed with it.
     """
 
     def __init__(self, client: Client, *, executable: str = "", settings: CaptureSettings | None = None) -> None:
@@ -118,7 +118,7 @@ class BrowserFetcher:
             return self._chromium
 
     async def _lost(self, chromium: Chromium) -> None:
-        """Clears away a browser that no longer answers, unless another page has done so."""
+        """Removes a browser that no longer answers, unless another page has done so."""
         async with self._starting:
             if self._chromium is chromium:
                 self._chromium = None

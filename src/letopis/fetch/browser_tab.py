@@ -1,4 +1,4 @@
-"""One page in a Chromium, in a profile of its own that is forgotten with it.
+"""One page in a Chromium, in a separate profile that is removed with it.
 
 Whatever belongs to the page, its frames in other processes and its workers, waits at its start until its requests are
 led to whoever answers for the page. Dialogs are dismissed; downloads, service workers and further windows are refused.
@@ -33,7 +33,7 @@ Prepare = Callable[["BrowserTab", DevtoolsSession], None]
 
 
 class TabView(NamedTuple):
-    """How large a page is, at which scale it is drawn, and which language it is asked for in."""
+    """How large a page is, at which scale it is drawn, and which language it is requested in."""
 
     width: int
     height: int
@@ -81,11 +81,11 @@ class BrowserTab:
         browser.post("Browser.setDownloadBehavior", context | {"behavior": "deny"})
         size = {"width": self._view.width, "height": self._view.height}
         self.frame = (await browser.send("Target.createTarget", context | size | {"url": "about:blank"}))["targetId"]
-        # Asked once more, its answer tells that all before it is done: what comes too late for a document is lost.
+        # The answer to a second call shows that all before it is done: what comes too late for a document is lost.
         await (await self._ready).send("Runtime.runIfWaitingForDebugger")
 
     async def close(self) -> None:
-        """Forgets it. A page that hangs must not keep us from going on; its process ends with the browser."""
+        """Removes it. A page that hangs must not block others; its process ends with the browser."""
         self._chromium.tabs.pop(self._context, None)
         self._ready.cancel()
         with contextlib.suppress(DevtoolsError, TimeoutError):
@@ -103,7 +103,7 @@ class BrowserTab:
         """Something of the page begins, and waits until it may go on."""
         kind = target["type"]
         if kind == "service_worker" or (kind == "page" and self._ready.done()):
-            session.post("Runtime.runIfWaitingForDebugger")  # whoever opens it waits for it
+            session.post("Runtime.runIfWaitingForDebugger")  # the opener waits for it
             close_target(self._chromium.devtools.browser, target)
             return
         session.on("Target.attachedToTarget", self._attached)
@@ -161,18 +161,18 @@ class BrowserTab:
         self._changed.set()
 
     def end(self, request: str) -> None:
-        """It is answered, or nobody waits for it any more."""
+        """It is answered, or no longer awaited."""
         if self._open.pop(request, None) is not None:
             self._rests_since = asyncio.get_running_loop().time()
             self._changed.set()
 
     def _left(self, session: str) -> None:
-        """A frame or a worker is gone, with what it asked for."""
+        """A frame or a worker is gone, with its requests."""
         for request in [request for request, asker in self._open.items() if asker == session]:
             self.end(request)
 
     async def rest(self, seconds: float) -> bool:
-        """Waits until the page has asked for nothing for a moment; whether that came in time."""
+        """Waits until the page has sent no request for a moment; whether that came in time."""
         try:
             async with asyncio.timeout(seconds):
                 while (left := self._seconds_to_rest()) > 0:
@@ -204,12 +204,12 @@ class BrowserTab:
         return ""
 
     async def stop_scripts(self) -> None:
-        """No script of the page runs from now on, also where one does and would never end; ours still do."""
+        """Stops all scripts of the page, also one that would never end; those of Letopis still run."""
         await self.session.send("Emulation.setScriptExecutionDisabled", {"value": True})
         await self.session.send("Runtime.terminateExecution")
 
     async def evaluate(self, expression: str) -> Any:
-        """A value by way of a world of our own, where the page's scripts cannot lie."""
+        """A value from an isolated world, which the scripts of the page cannot change."""
         world = await self.session.send("Page.createIsolatedWorld", {"frameId": self.frame, "worldName": _WORLD})
         asked = {"expression": expression, "contextId": world["executionContextId"]}
         found = await self.session.send("Runtime.evaluate", asked | {"returnByValue": True, "awaitPromise": True})
@@ -219,5 +219,5 @@ class BrowserTab:
         return found["result"].get("value")
 
     async def call(self, function: str, *arguments: object) -> Any:
-        """What a function answers, in the same world."""
+        """The result of a function in the same world."""
         return await self.evaluate(f"({function})(...{json.dumps(arguments)})")

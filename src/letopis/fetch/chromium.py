@@ -42,11 +42,11 @@ are decoded. Pages are painted beyond their window, so that a picture of the who
 which Chromium would lay out the page twice and tell it so.
 """
 _WITHOUT = (
-    # The suggestions below an address bar that nobody sees are pages of their own, dearer than most pages of the web.
+    # The suggestions below an invisible address bar are separate pages, more expensive than most pages of the web.
     "WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup",
     # A process that waits for a next site; a page here is thrown away with all of its processes.
     "SpareRendererForSitePerProcess",
-    # What would change pages, keep one of them waiting, or ask somebody.
+    # What would change pages, delay them, or send requests.
     "AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades",
     "HttpsFirstBalancedModeAutoEnable", "LensOverlay", "MediaRouter", "PaintHolding", "ThirdPartyStoragePartitioning",
     "AvoidCorsURLLoaderRestartOnRedirect", "TcpPortRandomizationWin", "OptimizationHints",
@@ -83,7 +83,7 @@ class Chromium:
         return found
 
     async def answers(self) -> bool:
-        """Whether it still listens, which only a question tells."""
+        """Whether it still listens, which only a request shows."""
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 await self.devtools.browser.send("Browser.getVersion")
@@ -96,7 +96,7 @@ class Chromium:
         await self.devtools.close()
 
     def _attached(self, event: dict[str, Any]) -> None:
-        """A window or a worker of many pages begins: of one of the tabs, or of nobody."""
+        """A window or a worker of many pages begins: of one of the tabs, or of none."""
         target = event["targetInfo"]
         tab = self.tabs.get(target.get("browserContextId", ""))
         session = self.devtools.session(event["sessionId"])

@@ -46,7 +46,7 @@ class Transport(Protocol):
 
 
 class DeferredTransport:
-    """A transport that is made at its first request: libcurl takes 10 MB, and a server may have nothing to look at."""
+    """A transport that is created at its first request: libcurl takes 10 MB, and a server may have nothing to fetch."""
 
     def __init__(self, make: Callable[[], curl.CurlTransport]) -> None:
         self._make = make
@@ -210,7 +210,7 @@ def limits_of(settings: FetchSettings) -> Limits:
 
 
 BetweenRequests = Callable[[str], Awaitable[float | None]]
-"""Holds an exchange until its next request, to this address, may be sent; answers how many seconds that took.
+"""Holds an exchange until its next request, to this URL, may be sent; returns how many seconds that took.
 
 None: it may not be sent.
 """
@@ -338,7 +338,7 @@ class Client:
 
 
 def _as_asked(response: Response, hop: Request) -> Response:
-    """The answer, as a failure where it answers what was not asked: nobody can say which document it stands for."""
+    """The answer, or a failure if it does not match the request: it is unknown which document it is."""
     if response.failure is not None or not (response.status == 206 or 300 <= response.status < 400):
         return response
     asked = {name.lower() for name, _ in hop.headers}
@@ -357,7 +357,7 @@ def _as_asked(response: Response, hop: Request) -> Response:
 
 
 def sendable_url(url: str) -> str:
-    """The address in the ASCII form that goes over the wire; empty when it is none of http or https."""
+    """The URL in the ASCII form that is sent; empty if it is none of http or https."""
     if not (url.startswith(_SCHEMES) or url[:8].lower().startswith(_SCHEMES)):
         return ""
     if url.isascii() and url.isprintable() and " " not in url:
@@ -378,7 +378,7 @@ def _with_conditions(fields: Headers, request: Request) -> Headers:
 
 @lru_cache(maxsize=64)
 def _has_conditions(fields: Headers) -> bool:
-    """Remembered: nearly all requests have the same fields beside their own conditions."""
+    """Cached: nearly all requests have the same fields besides their own conditions."""
     return any(name.lower() in _CONDITIONAL for name, _ in fields)
 
 

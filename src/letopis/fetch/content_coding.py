@@ -11,7 +11,7 @@ from letopis.model.web import Failure, FailureKind
 from letopis.zstandard import zstd
 
 ACCEPTED = "gzip, deflate, br, zstd"
-"""What we can decode, as the value of Accept-Encoding."""
+"""The supported codings, as the value of Accept-Encoding."""
 
 BOMB_RATIO = 250
 """Growth that every bomb reaches. Long tables do as well, so that it only counts beyond `BOMB_BYTES`."""

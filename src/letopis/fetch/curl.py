@@ -28,7 +28,7 @@ _HTTP2_STREAM = 92
 _TOO_LARGE = 100
 """CURLE_HTTP2_STREAM and CURLE_TOO_LARGE (of a header line), for which pycurl has no names."""
 _NOT_A_RESET = ("chunk", "header", "hex")
-"""libcurl has one code for a broken connection and for broken chunks; its words tell them apart."""
+"""libcurl has one code for a broken connection and for broken chunks; its messages distinguish them."""
 _CODES_BY_KIND = {
     FailureKind.DNS: (pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_RESOLVE_PROXY),
     FailureKind.CONNECT: (pycurl.E_COULDNT_CONNECT, pycurl.E_INTERFACE_FAILED, pycurl.E_NO_CONNECTION_AVAILABLE),
@@ -72,7 +72,7 @@ _ABORT: int = pycurl.PREREQFUNC_ABORT
 
 
 class _OwnedSocket:
-    """A socket for libcurl, which duplicates it; ours is closed when it is let go."""
+    """A socket for libcurl, which duplicates it; the original is closed when it is released."""
 
     __slots__ = ("_socket",)
 
@@ -117,7 +117,7 @@ class AddressGuard:
 
 
 def curl_failure(code: int, words: str) -> Failure:
-    """The failure behind a code of libcurl; its own words follow in brackets."""
+    """The failure for a code of libcurl; its message follows in brackets."""
     kind = _KIND_BY_CODE.get(code, FailureKind.OTHER)
     if kind is FailureKind.RESET and any(word in words for word in _NOT_A_RESET):
         kind = FailureKind.PROTOCOL
@@ -280,7 +280,7 @@ _UNKNOWN_HERE = Failure(
 
 
 async def resolve_host(host: str) -> Sequence[str]:
-    """The addresses that this machine's name service has for a host."""
+    """The addresses that the name service of this machine has for a host."""
     found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return [str(row[4][0]) for row in found]
 
@@ -312,7 +312,7 @@ class CurlTransport:
         self._spare: dict[bool, list[_CurlHandle]] = {True: [], False: []}
 
     async def send(self, request: Request) -> Response:
-        """One exchange; whatever the network does stands in the response."""
+        """One exchange; failures of the network are in the response."""
         multi, watch = self._running()
         pinned = await self._pinned(request.url) if self._settings.proxy and not request.private_ok else ""
         if isinstance(pinned, Failure):
@@ -416,7 +416,7 @@ class CurlTransport:
         host = parts.hostname or ""
         try:
             found = await self._resolve(host)
-        except (OSError, UnicodeError):  # the latter for names that no name service can be asked for
+        except (OSError, UnicodeError):  # the latter for names that cannot be sent to a name service
             return _UNKNOWN_HERE
         if not found or not all(map(is_public, found)):
             return FORBIDDEN_ADDRESS if found else _UNKNOWN_HERE

@@ -22,7 +22,7 @@ _EVENTS = {
     pycurl.POLL_INOUT: select.EPOLLIN | select.EPOLLOUT,
 }
 _MOST_IDLE_CONNECTIONS = 1024
-"""A crawl comes back to hundreds of hosts; to connect to each anew took a sixth of what a small page costs."""
+"""A crawl returns to hundreds of hosts; connecting to each again took a sixth of the time of a small page."""
 
 OnDone = Callable[[pycurl.Curl, int, str, bool], None]
 """Told once for each handle that ended by itself: the handle, libcurl's code, its words, whether it was the only one.
@@ -66,7 +66,7 @@ class CurlMulti:
         return self._loop
 
     def add(self, easy: pycurl.Curl) -> None:
-        """Starts a handle at once: waiting for the loop's next turn would cost one more of them a request."""
+        """Starts a handle at once: waiting for the next turn of the loop would cost one more of them per request."""
         self._starting = True
         try:
             self._multi.add_handle(easy)
@@ -136,7 +136,7 @@ class CurlMulti:
         self._ask_for_timeout()
 
     def _ask_for_timeout(self) -> None:
-        """Libcurl tells a wake-up time once; if our clocks disagree by a hair, it must be asked for."""
+        """Libcurl reports a wake-up time once; if the clocks differ slightly, it must be called again."""
         if self._running and self._kick is None and not self._wake_at:
             left = self._multi.timeout()
             if left >= 0:
@@ -189,7 +189,7 @@ class TransferWaiter(asyncio.Future[tuple[int, str]]):
             super().add_done_callback(fn, context=context)
 
     def finish(self, code: int, words: str, *, at_once: bool) -> None:
-        """Tells libcurl's verdict; harmless when nobody waits any more.
+        """Reports the result of libcurl; harmless if nothing waits any more.
 
         With `at_once` the task goes on before this returns and may do
         anything, unless another task is at work: then in the next turn.

@@ -26,11 +26,11 @@ MOST_BYTES = 256 * 1024 * 1024
 """Of one message: a page of the largest size with every byte escaped, or a picture."""
 _START_SECONDS = 60.0
 _FIRST_FREE = 10
-"""Descriptors from here on are in nobody's way when 3 and 4 are given to the browser."""
+"""Descriptors from here on do not collide when 3 and 4 are given to the browser."""
 _NUMBER = re.compile(rb'\{"id":(\d+)')
 _TRIES = 50
 _SHELL = ("/bin/sh", "-c", '"$@"; rm -rf -- "$0"')
-"""Removes the folder when the browser ends because we were killed: it ends by itself when the pipe does."""
+"""Removes the folder if the browser ends because this process was killed: it ends when the pipe is closed."""
 
 GONE = "Inspector.detached"
 """The event of a session that ends, also where the browser did not come to say so."""
@@ -79,7 +79,7 @@ class DevtoolsSession:
         return await self._devtools.ask(self, method, parameters)
 
     def post(self, method: str, parameters: Parameters | None = None) -> None:
-        """A command whose answer nobody waits for; commands of a session are carried out in their order."""
+        """A command without waiting for its answer; commands of a session are executed in their order."""
         self._devtools.write(self, method, parameters)
 
     def on(self, method: str, handler: EventHandler) -> None:
@@ -106,7 +106,7 @@ class Devtools(asyncio.Protocol):
         self._last = 0
         self._transport: asyncio.WriteTransport | None = None
         self._lost = ""
-        # Also when nobody closes it: at the latest when Python ends.
+        # Also if it is never closed: at the latest when Python ends.
         self._end = weakref.finalize(self, _end, pid, folder, os.getpid())
 
     @classmethod
@@ -155,7 +155,7 @@ class Devtools(asyncio.Protocol):
         return self._last
 
     async def close(self) -> None:
-        """Ends the browser, also when this is cancelled; it has nothing to keep, so it is not asked."""
+        """Ends the browser, also if this is cancelled; it has nothing to save, so it is killed."""
         if self._transport is not None:
             self._transport.abort()
         self._lose("the browser was closed")
@@ -200,7 +200,7 @@ class Devtools(asyncio.Protocol):
             answer.set_result(message.get("result", {}))
 
     def _forget(self, id: str) -> None:
-        """A target is gone: nobody will answer for it."""
+        """A target is gone: it will send no answers."""
         session = self._sessions.pop(id, None)
         if session is not None:
             session.handle(GONE, {})
@@ -233,7 +233,7 @@ def _started(made: type[Devtools], command: Sequence[str], most: int, errors: in
 
 
 def _spawned(command: Sequence[str], folder: Path, pipe: int, errors: int) -> int:
-    """Starts the browser as the first of a group of its own, which a Ctrl-C that is meant for us does not reach."""
+    """Starts the browser as the leader of a new process group, which a Ctrl-C for Letopis does not reach."""
     words = [*_SHELL, str(folder), *command, "--remote-debugging-pipe", f"--user-data-dir={folder}"]
     end = fcntl.fcntl(pipe, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE)
     try:
@@ -258,7 +258,7 @@ def _last_words(printed: bytes) -> str:
 
 
 def _end(pid: int, folder: Path, owner: int) -> None:
-    """Ends all processes of the browser before its number can be anybody else's, and removes what they wrote."""
+    """Ends all processes of the browser before its id can be reused, and removes what they wrote."""
     if os.getpid() != owner:  # a copy of the process that started it
         return
     with contextlib.suppress(ProcessLookupError, PermissionError):

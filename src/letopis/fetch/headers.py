@@ -123,7 +123,7 @@ class DigestClaim(NamedTuple):
 
 
 def digest_claims(headers: Headers) -> list[DigestClaim]:
-    """Every digest in the fields that we can compute; malformed ones are left out."""
+    """Every digest in the fields that Letopis can compute; malformed ones are left out."""
     return [
         claim for name, value in headers if name.lower() in DIGEST_FIELDS for claim in _claims_of_field(name, value)
     ]

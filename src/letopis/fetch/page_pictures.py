@@ -22,7 +22,7 @@ _LEVEL = 3
 _HEAD = b"\x78\x5e"
 """Of a stream of zlib that was packed quickly."""
 _SAME = b"\2"
-"""Begins a row of which only what differs from the row above is told."""
+"""Begins a row that contains only what differs from the row above."""
 _LEAST_ROWS = 12
 _MOST_ROWS = 96
 _MOST_GROWTH = 1032
@@ -57,7 +57,7 @@ async def take_screenshot(session: DevtoolsSession, kind: str, most_height: int,
     size = (await session.send("Page.getLayoutMetrics"))["cssContentSize"]
     place = {"x": 0, "y": 0, "width": max(1, min(size["width"], 10_000)), "scale": max(0.1, min(scale, 1))}
     asked: dict[str, object] = {"format": kind, "clip": place | {"height": min(max(1, size["height"]), most_height)}}
-    # A PNG is packed anew by us, which takes as long as Chromium would to pack it well.
+    # A PNG is compressed again here, which takes as long as good compression by Chromium.
     asked |= {"quality": 75} if kind == "webp" else {"optimizeForSpeed": True}
     picture = b64decode((await session.send("Page.captureScreenshot", asked))["data"])
     return picture if kind == "webp" else await asyncio.to_thread(packed_by_rows, picture)
@@ -106,7 +106,7 @@ def _packed_gap(row: bytes, count: int) -> bytes:
 
 
 def _strips(rows: bytes, row: int) -> Iterator[tuple[int, int]]:
-    """Spans of rows that end in a gap: at a row that is the same as the one above, which its filter tells by zeros."""
+    """Spans of rows that end in a gap: at a row that equals the one above, which its filter writes as zeros."""
     gap, start = bytes(row - 1), 0
     for end in range(row, len(rows), row):
         enough = end - start >= _LEAST_ROWS * row and rows.endswith(gap, 0, end) and not rows.startswith(gap, end + 1)

@@ -1,6 +1,6 @@
 """One page rendered in Chromium as a reader would see it.
 
-Whatever the page does, it ends at its deadline, and asks nobody but whoever answers for it.
+Whatever the page does, it ends at its deadline, and all its requests go through `ask`.
 
 It is scrolled through before it is kept, so that what loads only for readers is loaded. Each window of it that is shown
 on the way is drawn, which takes as much as a tenth of a capture. A page of which no document, script, style sheet or
@@ -29,11 +29,11 @@ from letopis.fetch.page_steps import PageStep
 from letopis.model.web import HOP_FIELDS, Failure, FailureKind, Headers, LoadedPage, Request, Response, shown_headers
 
 AskResource = Callable[[Request], Awaitable[Response]]
-"""Answers a request that a page makes; what went wrong stands in the answer."""
+"""Answers a request of a page; failures are in the answer."""
 
 _AT_ONCE = 6
 _UNSEEN = 0.1
-"""The scale at which a page is drawn while it loads and is scrolled, when nobody looks; the page does not notice.
+"""The scale at which a page is drawn while it loads and is scrolled, without a picture; the page does not notice.
 
 A picture has a scale of its own, and so it is drawn once.
 """
@@ -67,7 +67,7 @@ _ICONS = """[...document.querySelectorAll("link[rel~=icon i][href]")].slice(0, 8
 
 @dataclass(frozen=True, slots=True)
 class RenderJob:
-    """A page to be rendered: what was asked, what came, until when, and what is to be done on it."""
+    """A page to be rendered: the request, the answer, the deadline, and the steps on it."""
 
     request: Request
     response: Response
@@ -92,7 +92,7 @@ class PageRenderer:
         self._warnings: list[str] = []
 
     async def run(self, chromium: Chromium) -> Response:
-        """The rendered page, or the failure to render it. TimeoutError comes from whoever set the deadline."""
+        """The rendered page, or the failure to render it. TimeoutError comes from the caller's deadline."""
         tab: BrowserTab | None = None
         try:
             width, height = viewport_of(self._settings)
@@ -147,7 +147,7 @@ class PageRenderer:
             self._warn("the page was still loading when it was read")
 
     async def _take_steps(self, tab: BrowserTab) -> None:
-        """A step that cannot be taken is told, and the page is kept as it is then."""
+        """A step that fails is reported, and the page is recorded as it is then."""
         for step in self._job.steps:
             try:
                 await step.take(tab, min(self._settings.load, self._seconds()))
@@ -323,7 +323,7 @@ def viewport_of(settings: CaptureSettings) -> tuple[int, int]:
 
 
 def _fields(headers: dict[str, str]) -> Headers:
-    """What the page says with a request; who asks, and how, is ours to say."""
+    """The header fields of a request of the page; those that identify Letopis are not taken from it."""
     named = ((name.lower(), value) for name, value in headers.items())
     return tuple(
         (name, value) for name, value in named if name not in _OUR_FIELDS and not name.startswith((":", "sec-", "if-"))
@@ -371,7 +371,7 @@ def _changed_place(sent: str, shown: str) -> bool:
 _MOST_READ = 256 * 1024
 """Of one text; a longer one may hold anything."""
 _WAITS = (
-    # What browsers load late, and what scripts that do so are told or name it.
+    # What browsers load late, and how scripts that do so name it.
     b"scroll", b"lazy", b"observer", b"content-visibility", b"animation-timeline",
     # Parts of a page that are not found from its document.
     b"attachshadow", b"shadowroot", b"srcdoc", b"contentdocument", b"contentwindow",
@@ -400,7 +400,7 @@ _LOAD_LATE_PARTS = """for (const one of document.querySelectorAll("[loading=lazy
   one.loading = "eager";
   one.setAttribute("loading", said);
 }"""
-"""What Chromium loads late by itself begins to load, and says afterwards what it said before."""
+"""Starts loading what Chromium loads late, and restores the attributes afterwards."""
 SCROLL = _SCROLL % 0
 """Window by window."""
 JUMP = _LOAD_LATE_PARTS + _SCROLL % "document.documentElement.scrollHeight - 1"

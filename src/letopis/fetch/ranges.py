@@ -15,11 +15,11 @@ _CONTENT_RANGE = re.compile(r"bytes\s+(\d{1,19})-(\d{1,19})/(\d{1,19}|\*)", re.A
 _BOUNDARY = re.compile(r'boundary="?([^";,\s]{1,200})"?', re.IGNORECASE)
 _MAX_PARTS = 10_000
 _SPARE_BYTES = 64 * 1024
-"""What an answer may have beyond a range that was asked for: the head of a part, or a small file as a whole."""
+"""What an answer may have beyond a requested range: the head of a part, or a small file as a whole."""
 
 
 class RangesIgnored(Unavailable):
-    """A server sends the whole file where a part was asked for; it was cut off."""
+    """A server sends the whole file instead of a part; it was cut off."""
 
 
 class CutShort(Unavailable):
@@ -88,7 +88,7 @@ ByteSpan = tuple[int, int]
 
 @dataclass(slots=True)
 class RangeReader:
-    """Reads ranges of files and counts every byte that travelled for them, headers included.
+    """Reads ranges of files and counts every transferred byte, headers included.
 
     All parts of a URL belong to one version: when the server has another one meanwhile, RemoteChanged is raised and the
     reader must be asked from the beginning after `forget`. For the fewest bytes give it a client made with
@@ -172,7 +172,7 @@ class RangeReader:
 
 
 def error_of_response(response: Response) -> LetopisError | None:
-    """The error that an answer without the wanted content stands for."""
+    """The error for an answer without the wanted content."""
     failure = response.failure
     if failure is not None:
         kind = Refused if failure.kind is FailureKind.FORBIDDEN_ADDRESS else Unavailable

@@ -23,7 +23,7 @@ from letopis.fetch.page_rendering import SCROLL, viewport_of
 _MOST_REQUESTS = 5000
 _ICON = "/favicon.ico"
 _OURS = "/.letopis/"
-"""Where the replay answers with files of its own."""
+"""The path of the replay's own files."""
 _MARK = re.compile(r'missing;desc="([^"]*)"')
 """How the replay marks what was never captured."""
 
@@ -78,7 +78,7 @@ class _PageRequests:
         if lost is None:
             self._add(self.answered, f"{self._asked.get(number, {}).get('method', 'GET')} {response['url']}")
         elif urlsplit(lost[1]).path != _ICON:
-            # A browser asks for this icon by itself, whether a page has one or not.
+            # A browser requests this icon automatically, whether a page has one or not.
             self._add(self.missing, lost[1])
 
     def _fail(self, number: str) -> None:
@@ -131,7 +131,7 @@ class ReplayVisitor:
         return b""
 
     async def _likeness(self, view: TabView, one: bytes, other: bytes) -> float | None:
-        """By a page of its own, which no page of an archive has a hand in."""
+        """In a separate page, which no page of an archive can influence."""
         blank = await BrowserTab.open(self._chromium, view, lambda tab, session: None)
         try:
             with contextlib.suppress(DevtoolsError):

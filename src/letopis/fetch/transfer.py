@@ -58,7 +58,7 @@ class Transfer:
         self.begin(Request(""))
 
     def begin(self, request: Request) -> None:
-        """Forgets the answer before; the same object serves many hops of one handle."""
+        """Drops the previous answer; the same object serves many hops of one handle."""
         limits = request.limits
         self.request = request
         self.failure: Failure | None = None
@@ -145,7 +145,7 @@ class Transfer:
         return self.failure is not None
 
     def next_watch(self) -> float:
-        """When `too_slow` should be asked next."""
+        """When `too_slow` should be called next."""
         due = self._window_start + self.request.limits.slow_seconds if self.received else self.first_byte_by
         return min(due, self.deadline)
 

@@ -1,8 +1,8 @@
 """An index of anchor texts, so that pages are found by what links call them, as of any date.
 
-It is made of the index of links, as a whole: into a folder of its own, after which one small file is replaced that says
-which folder holds. That is done again when enough is new, so that it never takes more than a part of what taking in the
-words themselves took; until then it is a little behind.
+It is built from the index of links, as a whole: into a separate folder, after which a small file is replaced that names
+the valid folder. That is repeated when enough is new, so that it never takes more than a part of the time for indexing
+words; until then it is slightly out of date.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ else:
 
 ANCHORS_FORMAT = 2
 ANCHOR_WEIGHT = 0.4
-"""What a word in the text of a link counts, beside 1 for a word on the page."""
+"""The weight of a word in the text of a link; a word on the page has 1."""
 MAX_PAGES, MAX_PAGES_OF_SEVERAL = 8, 24
-"""Pages that links can add for a question of one word, and for each word of several: those whose names fit best."""
+"""Pages that links can add for a query of one word, and for each word of several: those whose names match best."""
 _CANDIDATES = 3
-"""Times as many names among which those of a moment are looked for, before it becomes a part of the query."""
+"""How many times as many names are searched for those of a moment, before it becomes a part of the query."""
 _STALE_SHARE = 20
-"""One new version or check in so many makes the index anew."""
+"""One new version or check in so many rebuilds the index."""
 
 
 class AnchorIndexMark(NamedTuple):
-    """Of what the index was made: versions up to `last`, other checks, base forms. Empty when there is none."""
+    """What the index was built from: versions up to `last`, other checks, base forms. Empty if there is none."""
 
     folder: str = ""
     last: int = 0
@@ -51,7 +51,7 @@ class AnchorIndexMark(NamedTuple):
 
 
 class AnchorMatch(NamedTuple):
-    """How well the texts of links to a page fit, and where the one is kept that fits best."""
+    """How well the texts of links to a page match, and where the best one is stored."""
 
     score: float
     place: Any
@@ -67,13 +67,13 @@ class AnchorReader:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no link says anything."""
+        """Whether no link has a text."""
         return not self._searcher.num_docs
 
     def pages(
         self, snapshot: WordSnapshot, clause: QueryClause, span: tuple[int, int], most: int
     ) -> dict[int, AnchorMatch]:
-        """Resources that some link called so at any time of a span, both ends included."""
+        """Resources that a link called so at any time of a span, both ends included."""
         if any(term.blocks for term in clause.alternatives):
             return {}
         query, enough = QueryBuilder(_AnchorVocabulary(snapshot, self.schema)).clause(clause), _CANDIDATES * most
@@ -84,7 +84,7 @@ class AnchorReader:
         return found
 
     def text(self, name: AnchorMatch) -> str:
-        """What a link says."""
+        """The text of a link."""
         data: bytes = self._searcher.doc(name.place).get_first("text")
         return data.decode("utf-8", "replace")
 
@@ -105,7 +105,7 @@ class AnchorReader:
 
 
 class AnchorIndex:
-    """Keeps the index of names of one archive. For whoever holds the turn of its `WordIndex`."""
+    """Keeps the index of names of one archive. For the process that has the turn of its `WordIndex`."""
 
     def __init__(self, archive: Archive, folder: Path) -> None:
         self._archive = archive
@@ -116,20 +116,20 @@ class AnchorIndex:
         self.reader: AnchorReader | None = None
 
     def lag(self) -> int:
-        """Versions recorded since, whose links cannot be asked for yet."""
+        """Versions recorded since, whose links cannot be queried yet."""
         self._see()
         return self._log.count_since(self._mark.last)
 
     def is_settled(self, snapshot: WordSnapshot) -> bool:
-        """Whether nothing was taken in since this was last looked after."""
+        """Whether nothing was indexed since the last update."""
         return snapshot is self._settled_for
 
     def settle(self, snapshot: WordSnapshot) -> None:
-        """What there is will do until something is taken in."""
+        """The present state is valid until something is indexed."""
         self._settled_for = snapshot
 
     def is_stale(self, bases: str) -> bool:
-        """Whether so much has changed that the index is to be made anew."""
+        """Whether so much has changed that the index must be rebuilt."""
         self._see()
         mark = self._mark
         if mark.bases != bases or self._log.mark(mark.last) != (mark.versions, mark.times):
@@ -138,7 +138,7 @@ class AnchorIndex:
         return new > 0 and new * _STALE_SHARE >= mark.versions + mark.checks
 
     def make(self, snapshot: WordSnapshot, bases: str) -> None:
-        """Makes the index anew; for one process at a time."""
+        """Rebuilds the index; for one process at a time."""
         folder = os.urandom(8).hex()
         made = anchors.build_anchor_index(self._archive, snapshot, self._folder / folder)
         _write_mark(self._folder, AnchorIndexMark(folder, *made, bases))
@@ -148,12 +148,12 @@ class AnchorIndex:
         self._see()
 
     def remove(self) -> None:
-        """The next question makes it anew."""
+        """The next query rebuilds it."""
         shutil.rmtree(self._folder, ignore_errors=True)
         self._settled_for, self._mark, self.reader = None, AnchorIndexMark(), None
 
     def _see(self) -> None:
-        """Follows what another process has made; what is gone or damaged is made anew."""
+        """Reads what another process has built; a missing or damaged index is rebuilt."""
         mark = _read_mark(self._folder)
         if mark == self._mark:
             return
@@ -191,7 +191,7 @@ class _AnchorVocabulary:
 
 
 def anchor_schema() -> Any:
-    """One document for each time in which a text stood."""
+    """One document for each time in which a text was valid."""
     builder = tantivy.SchemaBuilder()
     for name in ("resource", "time", "until"):
         builder.add_integer_field(name, fast=True, indexed=False)

@@ -1,7 +1,7 @@
-"""Anchor texts: what links call the pages they lead to, each text with the times in which a link said it.
+"""Anchor texts: what links call the pages they lead to, each text with the times in which a link had it.
 
-A text stands as long as any page that shows itself at the time carries a link with it, by the same rules as
-`Graph.as_of`. Links of a page to itself say nothing about it.
+A text is valid as long as any page that shows itself at the time has a link with it, by the same rules as
+`Graph.as_of`. Links of a page to itself do not count.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from letopis.model import LinkType
 from letopis.tuples import NamedTuple
 
 OPEN_END = 1 << 62
-"""The end of what still stands."""
+"""The end of what is still valid."""
 MAX_TEXTS = 32
-"""Texts of one page that are kept, those of the most links first."""
+"""Stored texts of one page, those of the most links first."""
 MAX_SPANS = 64
-"""Times that one text came and went; further ones are kept as one."""
+"""Spans in which one text was valid; further ones are stored as one."""
 _MAX_TEXT_LENGTH = 200
 """Characters of a text that count."""
 _LINKS_AT_ONCE = 1 << 20
-"""Links that are held with their texts at a time."""
+"""Links that are in memory with their texts at a time."""
 _ANCHOR_TYPES = (TYPE_CODES[LinkType.A], TYPE_CODES[LinkType.AREA])
 
 TimeSpan = tuple[int, int]
-"""From a time in milliseconds until another, at which it no longer holds."""
+"""From a time in milliseconds until another, at which it is no longer valid."""
 
 
 class AnchorText(NamedTuple):
-    """A text about an address, when it stood, and how many links said it at any time."""
+    """A text about a URL, when it was valid, and how many links had it at any time."""
 
     target: int
     text: str
@@ -55,7 +55,7 @@ class AnchorText(NamedTuple):
 
 
 class _ValidLinks(NamedTuple):
-    """Versions, by their positions in the segment, with a time in which their links stood."""
+    """Versions, by their positions in the segment, with a time in which their links were valid."""
 
     versions: Int32
     since: Ints
@@ -63,7 +63,7 @@ class _ValidLinks(NamedTuple):
 
 
 def anchor_texts(graph: Graph) -> Iterator[AnchorText]:
-    """All texts about all addresses; in parts of addresses, so that memory is bounded however many links there are."""
+    """All texts about all URLs; in parts, so that memory is bounded however many links there are."""
     standing = _valid_links(graph)
     total = int(graph.history.counts[standing.versions].sum())
     parts = 1 + total // _LINKS_AT_ONCE
@@ -104,19 +104,19 @@ def _merged(graph: Graph, rows: _ValidLinks) -> _ValidLinks:
 
 
 def _irregular_spans(graph: Graph, at: int, until: int) -> Iterator[tuple[int, int, int]]:
-    """The times of a version whose address did not always answer well, or that showed another address's page."""
+    """The times of a version whose URL did not always answer successfully, or showed the page of another URL."""
     history = graph.history
     version, page = int(history.order[at]), int(history.pages[at])
     spans = common_spans([(int(history.times[at]), until)], _good_spans(graph, page))
     final = int(graph.segment.finals[version])
     if final >= 0 and final != page:
-        # The page of the other address speaks for itself where it is known.
+        # The page of the other URL counts if it is known.
         spans = common_spans(spans, _other_spans(_good_spans(graph, final)))
     return ((version, since, end) for since, end in spans)
 
 
 def _good_spans(graph: Graph, page: int) -> list[TimeSpan]:
-    """When an address showed a page."""
+    """When a URL showed a page."""
     history, states = graph.history, graph.states
     low, high = np.searchsorted(states.urls, [page, page + 1])
     times, kinds = states.times[low:high].tolist(), states.kinds[low:high].tolist()
@@ -129,7 +129,7 @@ def _good_spans(graph: Graph, page: int) -> list[TimeSpan]:
 
 
 def common_spans(some: Iterable[TimeSpan], others: list[TimeSpan]) -> list[TimeSpan]:
-    """The times that lie in both."""
+    """The times that are in both."""
     pairs = ((max(a, c), min(b, d)) for a, b in some for c, d in others)
     return [span for span in pairs if span[0] < span[1]]
 
@@ -152,7 +152,7 @@ def joined_spans(spans: Iterable[TimeSpan]) -> list[TimeSpan]:
 
 
 def _collected(graph: Graph, standing: _ValidLinks, part: int, parts: int) -> dict[int, dict[str, list[TimeSpan]]]:
-    """Texts and their times, by address, of one part of all addresses."""
+    """Texts and their times, by URL, of one part of all URLs."""
     found: dict[int, dict[str, list[TimeSpan]]] = {}
     places, targets, rows = _links(graph, standing, part, parts)
     lines, since, until = graph.lines(places), standing.since, standing.until
@@ -205,7 +205,7 @@ _LOOKUP_BATCH = 10_000
 
 
 def build_anchor_index(archive: Archive, snapshot: WordSnapshot, folder: Path) -> tuple[int, int, int, int]:
-    """Writes the index to a new folder; answers of what: last version, versions, their times, other checks."""
+    """Writes the index to a new folder; returns its sources: last version, versions, their times, other checks."""
     index, log = LinkIndex(archive), VersionLog(archive)
     checks = log.check_mark().rows
     graph = index.graph()

@@ -1,10 +1,9 @@
-"""Tables of words on disk, memory-mapped, so that a question pays for no table as a whole.
+"""Tables of words on disk, memory-mapped, so that a query loads no whole table.
 
     magic, blocks, places of first forms, places of blocks, first forms, blocks
 
-A block is the zstd frame of 64 lines, `form<tab>lemma`, in the order of their
-bytes. Numbers are 32 bits in the order of this machine, since no other reads
-the file. A table is always derived from something else: one that is damaged is made again.
+A block is the zstd frame of 64 lines, `form<tab>lemma`, in the order of their bytes. Numbers are 32 bits in the order
+of this machine, since no other reads the file. A table is always derived from other data: a damaged one is rebuilt.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ class LemmaTable(Mapping[str, str]):
 
 
 def write_lemma_table(file: Path, lemmas: Mapping[str, str]) -> None:
-    """Puts a dictionary in place whole; words with tabs or line ends are left out."""
+    """Writes a whole dictionary atomically; words with tabs or line ends are left out."""
     lines = sorted(f"{form}\t{lemma}".encode() for form, lemma in lemmas.items() if "\n" not in form + lemma)
     lines = [line for line in lines if line.count(b"\t") == 1]
     # Lines are sorted as forms are: a tab comes before every character of a word.

@@ -1,7 +1,7 @@
-"""Base forms by hunspell dictionaries: a form is taken apart by the `.aff` file and looked up in the `.dic`.
+"""Base forms by hunspell dictionaries: a form is split by the `.aff` file and looked up in the `.dic`.
 
 Read are SFX and PFX rules with their conditions, cross products and further classes, FLAG long and num, AF aliases,
-NEEDAFFIX and the SET charset. What only spelling needs (suggestions, compounds, replacements) is passed over.
+NEEDAFFIX and the SET charset. What only spelling needs (suggestions, compounds, replacements) is skipped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from letopis.tuples import NamedTuple
 
 
 class AffixRule(NamedTuple):
-    """One way to make a form: take `strip` off an end that fits `condition`, put `add` there.
+    """One way to derive a form: remove `strip` from an end that matches `condition`, then add `add`.
 
     Words with `flag` have the form; the form itself has the flags of `further`.
     """
@@ -33,7 +33,7 @@ class AffixRule(NamedTuple):
     further: tuple[str, ...] = ()
 
     def form(self, word: str) -> str | None:
-        """The form, or None where the rule does not fit the word."""
+        """The form, or None if the rule does not apply to the word."""
         if not self.condition.search(word):
             return None
         if self.suffix:
@@ -52,7 +52,7 @@ class AffixFile:
     rules: dict[str, list[AffixRule]] = field(default_factory=dict)
 
     def flags(self, text: str) -> list[str]:
-        """The flags behind the stroke of a dictionary line."""
+        """The flags after the slash of a dictionary line."""
         if self.aliases and text.isdigit():
             number = int(text)
             return self.aliases[number - 1] if 0 < number <= len(self.aliases) else []
@@ -68,7 +68,7 @@ class AffixFile:
 
 
 def parse_affix_file(data: bytes) -> AffixFile:
-    """Reads the rules of an `.aff` file; lines that say something else are passed over."""
+    """Reads the rules of an `.aff` file; other lines are skipped."""
     found = AffixFile()
     text = data.decode(_charset(data), "replace").lstrip("\ufeff")
     crosses: dict[str, bool] = {}
@@ -136,7 +136,7 @@ class _DictionaryEntry(NamedTuple):
 
 
 class _Derivation(NamedTuple):
-    """A form taken apart: what it was made of, in small letters, and by which rule."""
+    """A split form: what it was derived from, in small letters, and by which rule."""
 
     stem: str
     rule: AffixRule
@@ -145,8 +145,8 @@ class _Derivation(NamedTuple):
 class HunspellDictionary:
     """Finds the base form of any form that a dictionary and its affix rules can make.
 
-    A word of the dictionary is its own base. Otherwise the form made by the
-    fewest rules wins, then the word that stands first in the dictionary.
+    A word of the dictionary is its own base. Otherwise the form derived by the fewest rules wins, then the first word
+    in the dictionary.
     """
 
     def __init__(self, affixes: AffixFile, dictionary: bytes) -> None:
@@ -158,11 +158,11 @@ class HunspellDictionary:
         self._prefixes = _by_addition(rule for rule in rules if not rule.suffix)
 
     def __contains__(self, word: str) -> bool:
-        """Whether a word in small letters stands in the dictionary."""
+        """Whether a word in small letters is in the dictionary."""
         return word in self._entries
 
     def base(self, form: str) -> str | None:
-        """The base of a form in small letters; None where the dictionary does not know it."""
+        """The base of a form in small letters; None if the dictionary does not know it."""
         if any(not self._needs_affix(entry) for entry in self._entries.get(form, ())):
             return form
         for ways in (self._by_one_rule, self._by_two_rules):
@@ -232,7 +232,7 @@ def _entries(affixes: AffixFile, dictionary: bytes) -> dict[str, list[_Dictionar
 
 
 def _word_with_flags(line: str) -> str:
-    """The word with its flags; what stands behind them describes it, a comment says nothing."""
+    """The word with its flags; descriptions after them and comments are ignored."""
     if line.startswith(("\t", "#")):
         return ""
     parts = line.split(None, 1)
@@ -240,7 +240,7 @@ def _word_with_flags(line: str) -> str:
 
 
 def load_hunspell(file: Path) -> HunspellDictionary:
-    """The base forms of an `.aff` file and the `.dic` file beside it."""
+    """The base forms of an `.aff` file and the `.dic` file next to it."""
     try:
         return HunspellDictionary(parse_affix_file(file.read_bytes()), file.with_suffix(".dic").read_bytes())
     except OSError as error:

@@ -1,9 +1,8 @@
-"""Lemma dictionaries on disk: simplemma's tables, memory-mapped, so that a question pays for no language as a whole.
+"""Lemma dictionaries on disk: simplemma's tables, memory-mapped, so that a query loads no whole language.
 
 simplemma keeps each language packed and unpacks all of it at the first word: up to 1.5 s and 150 MB a language. The
 first use of a language writes a table to the user's cache folder (`form_tables`), which later processes look words up
-in at once. The table is only a cache: where it cannot be written or is damaged, the dictionary is taken from simplemma
-itself.
+in at once. The table is only a cache: if it cannot be written or is damaged, the dictionary is read from simplemma.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from letopis.errors import LetopisError
 from letopis.index.form_tables import LemmaTable, write_lemma_table
 
 _MANY = 20_000
-"""Questions after which a language is worth its room in memory: they cost about as long as loading it."""
+"""Queries after which a language is worth its memory: they take about as long as loading it."""
 
 
 class _Dictionary(Mapping[str, str]):
-    """One language: on disk at first, in memory once it is asked for much."""
+    """One language: on disk at first, in memory once it is used often."""
 
     def __init__(self, language: str, folder: Path, whole: DictionaryFactory) -> None:
         self._language, self._whole = language, whole
@@ -82,18 +81,18 @@ class LemmaDictionaries(DictionaryFactory):
 
 
 def cache_folder() -> Path:
-    """Where tables of this user lie, whatever archive they are used for."""
+    """Where tables of this user are stored, for all archives."""
     named = os.environ.get("XDG_CACHE_HOME")
     try:
         caches = Path(named) if named else Path.home() / ".cache"
     except RuntimeError:
-        # Nobody's home: nothing can be written there, so dictionaries stay in memory.
+        # A user without a home folder: nothing can be written there, so dictionaries stay in memory.
         caches = Path(os.devnull)
     return caches / "letopis" / "lemmas"
 
 
 class SimplemmaSource:
-    """Base forms by simplemma over tables in a folder; whoever asks keeps the answers."""
+    """Base forms by simplemma over tables in a folder; callers cache the answers."""
 
     def __init__(self, folder: Path) -> None:
         self._dictionaries = LemmaDictionaries(folder)

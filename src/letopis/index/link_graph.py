@@ -24,7 +24,7 @@ _CHUNK = 1 << 18
 
 
 class GraphHistory:
-    """Which version of each page is valid when, and where its links stand."""
+    """Which version of each page is valid when, and where its links are."""
 
     def __init__(self, segment: LinkSegment, times: Ints) -> None:
         kept = np.flatnonzero(times >= 0)
@@ -92,7 +92,7 @@ class Graph:
         return found
 
     def as_of(self, time: int, site: str | None = None) -> LinkSnapshot:
-        """The web at a time in milliseconds; with `site` only the links that stand on its pages."""
+        """The web at a time in milliseconds; with `site` only the links on its pages."""
         return link_snapshot(self, time, None if site is None else self.of_site(site))
 
     def around(self, time: int, number: int) -> LinkSnapshot:
@@ -104,7 +104,7 @@ class Graph:
         return link_snapshot(self, time, wanted)
 
     def texts(self, places: Ints) -> list[tuple[str, str, str]]:
-        """Text, rel and title of links by their place in the segment, in the order asked for."""
+        """Text, rel and title of links by their place in the segment, in the given order."""
         return [_split_link_text(line) for line in self.lines(places)]
 
     def lines(self, places: Ints) -> list[str]:
@@ -155,7 +155,7 @@ class LinkSnapshot:
 
     @cached_property
     def live(self) -> Mask:
-        """Addresses that show a page of their own."""
+        """URLs that show their own page."""
         found: Mask = self.kind == GOOD
         return found
 
@@ -166,7 +166,7 @@ class LinkSnapshot:
 
     @cached_property
     def ends(self) -> Int32:
-        """Where each address leads in the end: itself, or the end of its redirects; a loop leads to a redirect."""
+        """Where each URL leads in the end: to itself, or the end of its redirects; a loop leads to a redirect."""
         end = np.arange(len(self.redirect), dtype=np.int32)
         moving = np.flatnonzero(self.redirect >= 0)
         for _ in range(MAX_REDIRECTS):
@@ -227,7 +227,7 @@ def _apply_states(
 
 
 def _apply_followed_redirects(segment: LinkSegment, chosen: Int32, kind: Bytes, redirect: Int32) -> None:
-    """A check that followed redirects shows another address's page, which stands for it where it is known itself."""
+    """A check that followed redirects shows the page of another URL, which counts instead if it is known."""
     followed = chosen[segment.finals[chosen] >= 0]
     pages, finals = segment.pages[followed], segment.finals[followed]
     leads = (kind[pages] == GOOD) & (kind[finals] == GOOD) & (pages != finals)

@@ -198,7 +198,7 @@ BATCH = 1000
 MAX_SMALL_FRAMES = 64
 """Frames that are not full, in a row at the end, that are joined into one."""
 _REBUILD_SHARE = 0.2
-"""Share of versions that may be dropped or moved in time before the index is built anew."""
+"""Share of versions that may be dropped or moved in time before the index is rebuilt."""
 
 
 class _GraphMark(NamedTuple):
@@ -213,7 +213,7 @@ class _GraphMark(NamedTuple):
 class LinkIndex:
     """Links of all versions of an archive, kept in `index/links` of its folder.
 
-    Safe to use from several threads and processes: one of them takes in what is new, the others read what it wrote.
+    Safe to use from several threads and processes: one of them indexes what is new, the others read what it wrote.
     """
 
     def __init__(self, archive: Archive) -> None:
@@ -236,13 +236,13 @@ class LinkIndex:
 
     @property
     def last(self) -> int:
-        """The id of the last version that was taken in."""
+        """The id of the last indexed version."""
         return self._frames[-1].last if self._frames else 0
 
     def catch_up(
         self, progress: Callable[[int], None] = lambda done: None, stop: Callable[[], bool] = lambda: False
     ) -> int:
-        """Takes in all versions recorded since; answers how many. Can be stopped between two frames."""
+        """Indexes all versions recorded since; returns how many. Can be stopped between two frames."""
         done = 0
         with self._turn:
             self._read_new()
@@ -257,7 +257,7 @@ class LinkIndex:
         return done
 
     def _note_total(self) -> None:
-        """Tells whoever reads the totals of the archive, without this index, how many links there are."""
+        """Records how many links there are for readers of the totals that do not load this index."""
         total, file = len(self._joined().targets), link_total_file(self._archive.folder)
         if total != indexed_links(self._archive.folder):
             # A figure for people: where it cannot be written, an index that can be read is worth more.
@@ -265,7 +265,7 @@ class LinkIndex:
                 out.write(b"%d" % total)
 
     def known(self) -> tuple[int, int]:
-        """Links of all versions taken in so far, and how many versions were recorded since; takes nothing in."""
+        """Links of all indexed versions, and how many versions were recorded since; indexes nothing."""
         with self._turn:
             behind = self.behind()
             self._note_total()
@@ -354,7 +354,7 @@ class LinkIndex:
         return int(segment.text_frames[-1])
 
     def _join_small(self) -> None:
-        """Many small frames at the end are forgotten and taken in anew as one: a bounded piece of work, seldom."""
+        """Many small frames at the end are removed and indexed again as one: bounded work, and rare."""
         small = 0
         while small < len(self._frames) and self._frames[-1 - small].versions < BATCH // 2:
             small += 1
@@ -416,14 +416,14 @@ class LinkIndex:
             self._forget()
 
     def _still_there(self, known: LinkFrame) -> bool:
-        """Whether the last frame we know is what lies at its place: another process may have joined small ones."""
+        """Whether the last known frame is still at its place: another process may have joined small ones."""
         return next((frame == known for frame, _ in self._links.frames(known.offset)), False)
 
 
 PIECE = 250
 """Versions that a worker reads at once."""
 _STRETCH = 20_000
-"""Versions whose links are cached before they are taken in: far fewer than are kept."""
+"""Versions whose links are cached before they are indexed: far fewer than are stored."""
 
 
 class VersionRange(NamedTuple):
@@ -436,7 +436,7 @@ class VersionRange(NamedTuple):
 def catch_up_on_cluster(
     spread: PieceRunner, archive: Archive, index: LinkIndex, progress: Callable[[int], None] = lambda done: None
 ) -> int:
-    """As `LinkIndex.catch_up`, with the pages read elsewhere; answers how many versions it took in.
+    """As `LinkIndex.catch_up`, with the pages read elsewhere; returns how many versions it indexed.
 
     Less than a piece is read here: that takes less time than to ask others.
     """

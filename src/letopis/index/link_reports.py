@@ -1,5 +1,5 @@
-"""Links of a page, links to it, broken links, and what a webmaster wants to know of a site besides its map:
-orphans, redirect chains, duplicates, depths.
+"""Links of a page, links to it, broken links, and what a webmaster wants to know about a site besides its map: orphans,
+redirect chains, duplicates, depths.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def links_for(graph: Graph, what: str, time: int, *, inward: bool = False, outwa
 
 
 def links_of_site(moment: LinkSnapshot, site: str) -> list[LinkRow]:
-    """All links that stand on the pages of a site."""
+    """All links on the pages of a site."""
     return _link_rows(moment, _without_ignored(moment, np.flatnonzero(moment.graph.of_site(site)[moment.sources])))
 
 

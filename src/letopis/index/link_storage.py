@@ -1,4 +1,4 @@
-"""How the index of links lies on disk and in memory: a journal of checksummed frames, columns, and segments of them.
+"""The index of links on disk and in memory: a journal of checksummed frames, columns, and segments of them.
 
     file    = MAGIC frame*
     frame   = size u32, versions u32, last u64, checksum u64, payload[size]
@@ -38,7 +38,7 @@ FRAME_HEAD_SIZE = _FRAME_HEAD.size + _FRAME_SUM.size
 
 
 class LinkFrame(NamedTuple):
-    """Where a frame lies and what its head says."""
+    """Where a frame is, and its head."""
 
     offset: int
     size: int
@@ -100,7 +100,7 @@ class LinkJournal:
         return frame
 
     def cut(self, end: int) -> None:
-        """Forgets everything from an offset on."""
+        """Removes everything from an offset on."""
         if self.size() > end:
             with self.file.open("r+b") as opened:
                 opened.truncate(end)
@@ -138,7 +138,7 @@ _COLUMN_HEAD = Struct("<BI")
 
 
 class TextColumn:
-    """Many short texts in one run of bytes; made into `str` only when asked for."""
+    """Many short texts in one run of bytes; converted to `str` only on access."""
 
     __slots__ = ("_bounds", "_data")
 
@@ -248,11 +248,11 @@ Int32: TypeAlias = "npt.NDArray[np.int32]"
 Bytes: TypeAlias = "npt.NDArray[np.uint8]"
 
 SAME_LINKS = -1
-"""A count of links that stands for "those of the version of this page that was recorded before"."""
+"""A count of links that means "those of the version of this page that was recorded before"."""
 ROLE_DOCUMENT, ROLE_LIST, ROLE_REQUISITE = range(3)
 """In `roles`: a page for people, a list of addresses for programs (sitemap, feed), a part of pages (picture, style)."""
 NOT_JUDGED = 2
-"""In `judged`: nobody said whether the version is a meaningful change."""
+"""In `judged`: the version has no verdict yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +353,7 @@ class LastLinks:
             self._keys[segment.pages] = segment.link_keys
 
     def replaced(self, page: int, key: int) -> bool:
-        """Notes a page's links; whether they differ from those noted before."""
+        """Stores the links of a page; whether they differ from those stored before."""
         self._grow(page)
         if int(self._keys[page]) == key:
             return False

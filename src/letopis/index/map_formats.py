@@ -32,7 +32,7 @@ def readable_size(count: int) -> str:
 
 
 def page_notes(page: MapPage, spoken: MapLanguage | None = None) -> list[str]:
-    """What stands beside a title."""
+    """What is shown next to a title."""
     say = (spoken or MapLanguage()).say
     if page.time is None:
         return [say("status {n}", n=page.status) if page.status else say("no answer")]
@@ -76,7 +76,7 @@ def as_svg(found: SiteMap) -> Iterator[str]:
 
 
 def _leaf_counts(nodes: list[PageNode]) -> list[int]:
-    """How many pages without pages below them each page holds, itself included."""
+    """How many pages without pages below them are under each page, itself included."""
     counts = [0] * len(nodes)
     trail: list[int] = []
     for at, node in enumerate(nodes):
@@ -152,14 +152,14 @@ def type_word(content_type: str) -> str:
 
 
 def shared_ending(titles: list[str]) -> str:
-    """What most titles of a site end with behind a stroke or dash, mostly the name of the site; else nothing."""
+    """What most titles of a site end with after a bar or dash, mostly the name of the site; else nothing."""
     endings = Counter(filter(None, map(_ending, titles)))
     ending, count = max(endings.items(), key=lambda pair: pair[1], default=("", 0))
     return ending if 2 * count > len(titles) else ""
 
 
 def _ending(title: str) -> str:
-    """What stands behind the last stroke, or behind the first dash after it, with what parts it; else nothing."""
+    """What follows the last bar, or the first dash after it, with the separator; else nothing."""
     start = _ENDING_START.search(title, max(0, *map(title.rfind, _TITLE_STROKES)))
     return title[len(title[: start.start()].rstrip()) :] if start else ""
 
@@ -264,7 +264,7 @@ def _page_html(node: PageNode, page: MapPage, common: _SharedParts) -> str:
 
 
 def _notes_beside(node: PageNode, page: MapPage, common: _SharedParts) -> list[str]:
-    """What stands beside a name; a language only where it is not that of most pages."""
+    """What is shown next to a name; a language only if it is not that of most pages."""
     spoken = common.spoken
     notes = [note for note in page_notes(page, spoken) if page.time is None or note != common.language]
     return [*notes, spoken.say("{n} below", n=f"{node.children:,}")] if node.children else notes
@@ -384,7 +384,7 @@ def _urlset(lines: list[str]) -> str:
 
 
 class MapFormat(NamedTuple):
-    """How a map is written; `depth` is how deep it goes where nobody says."""
+    """How a map is written; `depth` is its default depth."""
 
     write: Callable[[SiteMap], Iterator[str]]
     media_type: str

@@ -32,7 +32,7 @@ from letopis.urls import site as site_of
 MIN_LIKENESS = 0.8
 """Likeness from which two pages count as near duplicates."""
 _ESTIMATE_ERROR = 0.15
-"""Estimates may be that far off before the exact likeness is asked for."""
+"""How far estimates may be off: within this margin the exact likeness is computed."""
 _SURE_LIKENESS = 0.7
 """Likeness from which on pages share a hash, with 999 of 1,000."""
 _PIECES_AHEAD = 40

@@ -25,7 +25,7 @@ _MOST_PIECES = 1000
 
 
 class TextPiece(NamedTuple):
-    """Characters of its own, then a part of the whole text."""
+    """New characters, then a part of the whole text."""
 
     own: str
     start: int
@@ -112,7 +112,7 @@ def kept_text(data: bytes, whole: Callable[[int], bytes]) -> str:
 
 
 def text_pieces(base: str, text: str) -> list[TextPiece]:
-    """A text as pieces of its own and of another one: lines that both have, and what is alike between them."""
+    """A text as new pieces and pieces of another one: lines that both have, and what is equal between them."""
     return list(_trimmed(base, _line_pieces(base, text)))
 
 
@@ -142,7 +142,7 @@ def _line_pieces(base: str, text: str) -> Iterator[TextPiece]:
 
 
 def _trimmed(base: str, pieces: Iterator[TextPiece]) -> Iterator[TextPiece]:
-    """What a piece has of its own is put in the place of a part of the other text; often they begin and end alike."""
+    """The new part of a piece replaces a part of the other text; often both begin and end with the same characters."""
     at = 0
     for piece in pieces:
         own, gap = piece.own, base[at : piece.start]

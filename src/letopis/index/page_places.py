@@ -1,4 +1,4 @@
-"""Where links stand in the source of pages, which of them are broken, and which lead to places that are not there."""
+"""Where links are in the source of pages, which are broken, and which lead to missing places."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PAGE_TYPES = ("text/html", "application/xhtml+xml")
 
 
 class PageSources:
-    """Links and places of pages as they were at a time; the last pages asked for are held."""
+    """Links and places of pages as they were at a time; the last pages are cached."""
 
     def __init__(self, archive: Archive, when: datetime) -> None:
         self._archive = archive
@@ -49,7 +49,7 @@ class PageSources:
         return place_names(text) if text else None
 
     def line(self, url: str, number: int, column: int = 1) -> str:
-        """One line of the source, from 1 on, as somebody sees it who changes the page; a long one around a column."""
+        """One line of the source, from 1 on, as an author of the page sees it; a long one around a column."""
         lines = self._source(url).text.splitlines()
         if not 0 < number <= len(lines):
             return ""
@@ -71,7 +71,7 @@ class PageSources:
 
 
 def with_places(rows: Iterable[BrokenRow], sources: PageSources) -> Iterator[BrokenRow]:
-    """Each row with the line and column at which its link first stands; 0 where a script or a style made it."""
+    """Each row with the line and column of the first place of its link; 0 if a script or a style made it."""
     for row in rows:
         place = next((one for one in sources.links(row.source) if one.target == row.target), None)
         yield row if place is None else row._replace(line=place.line, column=place.column)
@@ -136,7 +136,7 @@ def link_places(text: str, url: str, charset: str = "utf-8") -> Iterator[LinkPla
 
 
 def _references(tag: re.Match[str]) -> Iterator[tuple[int, str]]:
-    """What a tag refers to, with the places of its attributes; a style sheet in a page stands where its tag does."""
+    """What a tag refers to, with the places of its attributes; a style sheet in a page is at the place of its tag."""
     part = "head" if tag["raw"] else "rest"
     for found in _REFERENCE.finditer(tag[part] or ""):
         name, value = found[1].lower(), unescape(_value(found))

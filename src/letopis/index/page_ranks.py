@@ -170,7 +170,7 @@ def _starting_ranks(start: PageRanks | None, nodes: Int32) -> Ranks | None:
 
 
 _MIN_PARTITION_LINKS = 100_000
-"""Fewer are not worth a part of their own."""
+"""Fewer are not worth a separate part."""
 _MAX_LOST_WORKERS = 8
 """Steps in a row that may lose a worker."""
 
@@ -241,7 +241,7 @@ def cluster_flow(client: Any, workers: int) -> RankFlowFactory:
 
 
 def save_ranks(archive: Archive, moment: LinkSnapshot, ranked: PageRanks) -> None:
-    """Saves ranks of all pages as of now; answers of search are ordered by them until they are worked out again."""
+    """Saves ranks of all pages as of now; search results are ordered by them until they are computed again."""
     ranks = {moment.url(page): float(rank) for page, rank in zip(ranked.pages, ranked.ranks, strict=True)}
     pages = all_page_ids(archive)
     PageWeights.of((page, ranks[url]) for page, url in pages if url in ranks).save(archive.folder)

@@ -23,7 +23,7 @@ MAX_WORD_LENGTH = 80
 
 
 _INVISIBLE = re.compile("[\u00ad\u200c\u200d\u2060\ufeff]")
-"""What stands inside of words and is not seen: soft hyphens, joiners and non-joiners."""
+"""Invisible characters inside of words: soft hyphens, joiners and non-joiners."""
 
 
 def nfc(text: str) -> str:
@@ -69,7 +69,7 @@ KIND_LETTERS = {
 }
 
 BODY, FRAME = "\t", "\x1f"
-"""What stands between the letter of a kind and the text: whether the block is the page's own or part of its frame."""
+"""The mark between the letter of a kind and the text: whether the block is content or boilerplate of the page."""
 LINE_LEAD = 2
 """Characters before the text of a block; the last of them is no part of a word."""
 _LETTER_KINDS = {letter: kind for kind, letter in KIND_LETTERS.items()}
@@ -138,7 +138,7 @@ def one_line(text: str) -> str:
 
 
 class WordsTogether(NamedTuple):
-    """Words that stand together in one block, of one of some kinds where any are named."""
+    """Consecutive words in one block, of one of the given kinds if there are any."""
 
     words: tuple[str, ...]
     pattern: re.Pattern[str]
@@ -182,7 +182,7 @@ def _together(words: tuple[str, ...], prefix: bool) -> str:
     inside, outside = f"[^\\W{_CJK}]", f"[^\\w{_CJK}]"
     found = [word + (f"{inside}*" if len(word) == MAX_WORD_LENGTH else "") for word in map(re.escape, words)]
     if not is_cjk(words[0]):
-        # What stands before is looked at last: a pattern that begins with letters is searched for several times faster.
+        # What precedes is tested last: a pattern that begins with letters is searched several times faster.
         found[0] += "" if len(words[0]) == MAX_WORD_LENGTH else f"(?<!{inside}{found[0]})"
     text = found[0]
     for before, word, part in zip(words, words[1:], found[1:], strict=False):
@@ -239,14 +239,14 @@ _MAX_WEIGHED_HITS = 40
 
 
 class Snippet(NamedTuple):
-    """A piece of one block and where in it the hits stand."""
+    """A piece of one block and where in it the hits are."""
 
     text: str
     marks: tuple[tuple[int, int], ...] = ()
 
     @property
     def hits(self) -> tuple[str, ...]:
-        """The words that were found, each once, as they stand."""
+        """The words that were found, each once, as written."""
         return tuple(dict.fromkeys([self.text[start:end] for start, end in self.marks]))
 
     @property

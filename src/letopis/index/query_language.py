@@ -134,7 +134,7 @@ class _QueryParser:
         self.limits: list[FieldFilter] = []
         self._kinds = kinds
         self._last = self._joined = ""
-        """What was read last, and what stands before an OR: the field of a filter, or what kind of words."""
+        """What was read last, and what precedes an OR: the field of a filter, or what kind of words."""
 
     def take(self, match: re.Match[str]) -> None:
         """One piece of the question."""

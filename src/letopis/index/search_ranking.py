@@ -54,7 +54,7 @@ class ScoreParts(NamedTuple):
 
     @property
     def score(self) -> float:
-        """What answers are ordered by."""
+        """The order of results."""
         return (self.words + self.links) * self.freshness * self.rank
 
 
@@ -133,7 +133,7 @@ _MAX_BONUS = 1.0
 
 
 def choice_weight(shown: int, chosen: int) -> float:
-    """1 for a page that nobody chose, up to 2 for one that everybody does; few showings count little."""
+    """1 for a page that was never opened, up to 2 for one that always is; few showings count little."""
     return 1.0 + _MAX_BONUS * chosen / (max(shown, chosen) + _PRIOR_SHOWN)
 
 

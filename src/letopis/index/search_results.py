@@ -25,7 +25,7 @@ _MOSTLY = 0.1
 NO_ANCHOR = (0.0, "")
 """Of a page that no link calls so."""
 _MAX_VERSIONS = 10_000
-"""Most versions of pages that are called so, where a span of time is asked for."""
+"""Most versions of pages that are called so, if the query has a span of time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class AnchorMatches:
         return [both[place] for _, place in sorted([(-hit[0], place) for place, hit in both.items()])]
 
     def _versions(self, snapshot: WordSnapshot, matcher: QueryBuilder, question: WordQuery) -> list[tuple[float, Any]]:
-        """The versions of pages that are called so, with the score of what stands on them."""
+        """The versions of pages that are called so, with the score of their text."""
         weights = self.weights()
         pages = sum(map(len, weights))
         if can_filter_afterwards(snapshot, question):
@@ -92,7 +92,7 @@ class AnchorMatches:
 
 
 def query_moment(question: WordQuery) -> int:
-    """The moment that is asked for; the last there is when it is now."""
+    """The moment of the query; the last one if it is now."""
     return OPEN_END - 1 if question.at is None else to_millis(question.at)
 
 
@@ -126,7 +126,7 @@ SearchOrder = Literal["relevance", "date", "rank"]
 MAX_SORTED = 10_000
 """Pages, those that fit best, that are put into another order."""
 _UNCOLLAPSED = 3
-"""Times as many pages that are looked at where those with nearly the same text are collapsed."""
+"""How many times as many pages are read if those with nearly the same text are collapsed."""
 FACET_FIELDS = ("site", "language", "type")
 RERANK_WINDOW = 20
 """Neighbours, by words alone, among which freshness and rank may change the order."""

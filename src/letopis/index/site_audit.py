@@ -43,7 +43,7 @@ _OF_FINDINGS = {
 
 
 class PageMarkup(NamedTuple):
-    """What the markup of a page says beside its text."""
+    """What the markup of a page contains besides its text."""
 
     title: str = ""
     description: str = ""

@@ -162,7 +162,7 @@ def _new_parents(old: LinkSnapshot, new: LinkSnapshot, site: str, both: Mask) ->
     parent = np.full(len(both), -1, np.int32)
     parent[before.pages[1:]] = before.parents[1:]
     pages, parents = now.pages[1:], now.parents[1:]
-    # Whoever hangs under a page that is new, or hung under one that is gone, has not been moved itself.
+    # A page that hangs under a new page, or hung under a removed one, has not moved.
     moved = (parent[pages] >= 0) & (parent[pages] != parents) & both[parents] & both[np.maximum(parent[pages], 0)]
     return {
         int(page): (int(parent[page]), int(after)) for page, after in zip(pages[moved], parents[moved], strict=True)

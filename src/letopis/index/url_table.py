@@ -103,7 +103,7 @@ class UrlTable:
         return np.concatenate([self._hosts, np.array(self._new_hosts, np.int32)])
 
     def news(self) -> tuple[TextColumn, TextColumn, Ints, Int32]:
-        """Hosts, addresses, keys and hosts of addresses that were added since this was last asked."""
+        """Hosts, URLs, keys and hosts of URLs that were added since the last call."""
         names = list(self._host_numbers)[self._reported_hosts :]
         urls, hosts = self._new_urls[self._reported_urls :], self._new_hosts[self._reported_urls :]
         self._reported_hosts, self._reported_urls = len(self._host_numbers), len(self._new_urls)
@@ -128,7 +128,7 @@ class UrlTable:
 
 
 GOOD, ERROR, REDIRECT, UNKNOWN = range(4)
-"""How an address answers at a date."""
+"""How a URL answers at a date."""
 
 NEVER = -1
 
@@ -202,7 +202,7 @@ def url_states_of(rows: list[UrlStateRow]) -> UrlStates:
 
 
 def _check_of(addresses: UrlTable, row: TroubledCheck) -> UrlCheck | None:
-    """What a check says about its address; None for one that never asked, or was told that it asks too often."""
+    """What a check says about its URL; None if it sent no request, or was refused for too many requests."""
     if row.outcome is Outcome.REFUSED or row.status == _TOO_MANY_REQUESTS:
         return None
     if row.outcome is Outcome.UNAVAILABLE or row.status >= 400:
@@ -226,14 +226,14 @@ class UrlRuleTargets(NamedTuple):
     targets: Int32
 
     def settle(self, kind: Bytes, redirect: Int32) -> None:
-        """Lets the rules stand above what servers said."""
+        """Lets the rules take precedence over the answers of servers."""
         ignored = self.targets == IGNORED
         kind[self.urls] = np.where(ignored, UNKNOWN, REDIRECT)
         redirect[self.urls] = self.targets
 
 
 def apply_url_rules(addresses: UrlTable, by_host: tuple[tuple[str, str], ...]) -> UrlRuleTargets:
-    """What the rules (hosts with XML) make of all addresses; only those of hosts with rules are looked at."""
+    """The results of the rules (hosts with XML) for all URLs; only those of hosts with rules are processed."""
     urls: list[int] = []
     targets: list[int] = []
     hosts = addresses.hosts()

@@ -25,7 +25,7 @@ _SHORTEST_TYPO, _SHORTEST_TWO_TYPOS = 4, 6
 _LONGEST_TYPO = 24
 """Letters of a word for which typos aside from accents are looked for: each of them costs some milliseconds."""
 _CANDIDATE_PAGES = 20
-"""Pages whose words are looked at for corrections and completions."""
+"""Pages whose words are read for corrections and completions."""
 
 
 class WordSource(Protocol):
@@ -41,10 +41,10 @@ class WordSource(Protocol):
         """What is kept of a document."""
 
     def places_of(self, word: str) -> tuple[str, ...]:
-        """A word as it stands on newest pages: a term of `placed` for each kind of block that has it."""
+        """A word as written on newest pages: a term of `placed` for each kind of block that has it."""
 
     def older_with(self, word: str) -> Any | None:
-        """A query of the older versions that have a word as it stands; None where there are none."""
+        """A query of the older versions that have a word as written; None if there are none."""
 
 
 class KnownWord(NamedTuple):
@@ -94,7 +94,7 @@ def accent_variants(source: WordSource, word: str) -> tuple[str, ...]:
     alike = Query.const_score_query(_matching(source, pattern), 1.0)
     found = [word]
     while len(found) <= MAX_VARIANTS:
-        # Pages with what is known already are passed over: the next one has a word that is new.
+        # Pages with known words are skipped: the next one has a new word.
         known = [(Occur.MustNot, part) for other in found for part in _having(source, other)]
         hits = source.hits(Query.boolean_query([(Occur.Must, alike), *known]), 1)
         new = set(same.findall(lowered(source.stored(hits[0][1]).text))).difference(found) if hits else set()
@@ -220,7 +220,7 @@ def _matching(source: WordSource, pattern: str) -> Any:
 
 
 def _having(source: WordSource, word: str) -> list[Any]:
-    """Versions of any time that have a word as it stands."""
+    """Versions of any time that have a word as written."""
     places, older = source.places_of(word), source.older_with(word)
     newest = [Query.term_set_query(source.schema, "placed", list(places))] if places else []
     return newest if older is None else [*newest, older]
@@ -242,7 +242,7 @@ def _versions(source: WordSource, word: str) -> int:
 
 
 def edit_distance(first: str, second: str, most: int) -> int:
-    """Letters to change, add, leave out or swap with the next; `most` + 1 stands for all that is more."""
+    """Letters to change, add, leave out or swap with the next; `most` + 1 for all that is more."""
     if abs(len(first) - len(second)) > most:
         return most + 1
     before: list[int] = []

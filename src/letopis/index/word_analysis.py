@@ -31,7 +31,7 @@ from letopis.tuples import NamedTuple
 from letopis.urls import site as site_of
 
 MIN_WORD_LENGTH = 2
-"""Words of fewer letters say nothing about what they stand near."""
+"""Words of fewer letters say nothing about nearby words."""
 
 _STOP_WORDS = {
     "en": """a about above after again all also am an and any are as at be because been before being below between both
@@ -63,7 +63,7 @@ _STOP_WORDS = {
         na nad nam nas nasz nic nie niż o od on ona oni ono oraz po pod podczas poza przed przez przy również są się
         swój ta tak taki także tam te tego ten to tu tutaj twój ty tylko u w we wasz więc wszystko wy z za ze że""",
 }
-"""Words that say nothing about what they stand near, in base forms."""
+"""Words that say nothing about nearby words, in base forms."""
 
 
 @lru_cache(maxsize=16)
@@ -73,7 +73,7 @@ def stop_words(language: str) -> frozenset[str]:
 
 
 class NearbyWord(NamedTuple):
-    """A base form and how near and how often it stands to the word."""
+    """A base form, its distance to the word and how often it is near."""
 
     word: str
     relevance: float
@@ -180,7 +180,7 @@ _PHRASE_WORDS = 60
 
 
 def phrase_history(index: WordIndex, phrase: str, *sites: str) -> PhraseHistory:
-    """First and last time the words stood together on any page, or on any of these sites; NotFound: they never did."""
+    """First and last time the words were together on any page, or on any of these sites; NotFound: never."""
     words = tuple(split_words(nfc(phrase)))
     if not words:
         raise UsageError("a phrase needs at least one word")
@@ -297,7 +297,7 @@ def _keyword_weights(index: WordIndex, pages: list[StoredPage]) -> KeywordWeight
 
 
 def _frame_lines(pages: list[StoredPage]) -> frozenset[str]:
-    """Lines that stand on many pages: menus, footers."""
+    """Lines that are on many pages: menus, footers."""
     seen = Counter(line for page in pages for line in set(page.text.split("\n")))
     return frozenset(line for line, count in seen.items() if count > max(2, _FRAME_SHARE * len(pages)))
 

@@ -83,17 +83,17 @@ def word_schema() -> Any:
 
 _WORD_FIELDS = {"base": "freq", "placed": "position", "stood": "basic", "forms": "basic"}
 HIDDEN = "hidden"
-"""The kind, beside `link`, of what stands in no other block: what a link says when the mouse rests on it."""
+"""The kind, besides `link`, of texts in no other block: what a link shows when the mouse is over it."""
 PHRASE_STARTS = tuple(f"{kind}=" for kind in (*BlockKind, HIDDEN) if kind != BlockKind.LINK)
-"""What words of `placed` begin with that stand in a block of their own; texts of links stand in others."""
+"""The prefix of words of `placed` in a separate block; texts of links are inside others."""
 ANY_START = f"({'|'.join(PHRASE_STARTS)})"
 """The same as a regular expression."""
 
 ABSENT = "="
-"""What a base form begins with in `stood` that does not stand on the page itself."""
+"""The prefix of a base form in `stood` that is not written on the page."""
 
 HEADING_KINDS = frozenset(kind for kind in BlockKind if kind in ("title", "h1", "h2", "h3", "h4", "h5", "h6"))
-"""Kinds of few words, of which the index tells where they stood."""
+"""Kinds of few words, whose places are in the index."""
 
 BLOCK_WEIGHTS = {BlockKind.TITLE: 3, BlockKind.H1: 2}
 """How often words of a kind count: weight by repetition costs a question nothing."""
@@ -108,7 +108,7 @@ def with_title_alone(page: Page) -> Page:
 
 
 def document_content(url: str, page: Page, bases: Mapping[str, str]) -> Content:
-    """The fields of a document that tell what stands on the page."""
+    """The fields of a document with the text of the page."""
     lines = stored_lines(page)
     blocks = [(block.kind, split_words(block.text)) for block, _ in lines]
     links = [split_words(one_line(link.text)) for link in page.links if link.text and link.type in _TEXT_LINKS]
@@ -124,7 +124,7 @@ def document_content(url: str, page: Page, bases: Mapping[str, str]) -> Content:
 
 
 def run_document(schema: Any, run: VersionRun, content: Content, texts: OldTextWriter) -> Any:
-    """The document that stands for a run; what its words teach about forms is kept once, elsewhere."""
+    """The document of a run; what is learned from its words about forms is stored once, elsewhere."""
     last, page = run.last, content["page"]
     fields = {**content, **run.numbers._asdict(), "resource": last.resource, "state": STATE_NOW}
     kept = KeptText(last.id, page.encode("utf-8", "replace"))
@@ -140,9 +140,9 @@ def run_document(schema: Any, run: VersionRun, content: Content, texts: OldTextW
 def _word_fields(
     blocks: list[tuple[BlockKind, list[str]]], links: list[list[str]], bases: Mapping[str, str]
 ) -> dict[str, list[str]]:
-    """Each block is a value of its own: between values lies a gap that no phrase spans.
+    """Each block is a separate value: between values is a gap that no phrase spans.
 
-    Texts of links stand inside other blocks already, so they only say where words stand.
+    Texts of links are already inside other blocks, so they only mark where words are.
     """
     fields: dict[str, list[str]] = {"base": [], "placed": [], "forms": []}
     pairs: dict[str, str] = {}
@@ -154,7 +154,7 @@ def _word_fields(
         if kind is BlockKind.LINK:
             fields["placed"].append(_placed(HIDDEN, words))
     fields["placed"] += [_placed(BlockKind.LINK, words) for words in links]
-    # A text that stands there again, as those of links do, is found by its first place.
+    # A repeated text, such as that of a link, is found by its first place.
     fields["placed"] = list(dict.fromkeys(fields["placed"]))
     fields["forms"] = _form_entries(pairs.items())
     headings = (f":{kind}={word}" for kind, words in blocks if kind in HEADING_KINDS for word in words)

@@ -49,14 +49,14 @@ FORM_ENDINGS: dict[str, EndingPairs] = {
     "pl": (("owi", ""),),
     "de": _instead({"iert": "ieren"}, _GERMAN_ADJECTIVE),
 }
-"""Ending of a form, ending of its base form; goes before what the dictionary says of the form."""
+"""Ending of a form, ending of its base form; takes precedence over the dictionary."""
 
 VERB_ENDINGS: dict[str, tuple[str, ...]] = {
     "cs": (*(f"{letter}t" for letter in "aáeěiíuýcsz"), "ci"),
     "ru": ("ть", "ти", "чь", "ться", "тись", "чься"),
     "de": ("en", "ern", "eln"),
 }
-"""By what base forms of verbs are told."""
+"""Endings of the base forms of verbs."""
 
 PARTICIPLE_ENDINGS: dict[str, EndingPairs] = {
     # Verbs of what is done again and again too: vyhrávat is not vyhrát.
@@ -93,7 +93,7 @@ DERIVED_ENDINGS: dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]] = {
 """Of words that are made of others, so words of their own: ending of the base, what the others lack, all endings."""
 
 REFLEXIVE_ENDINGS: dict[str, tuple[str, ...]] = {"ru": ("ся", "сь")}
-"""Endings of reflexive verbs, which are words of their own."""
+"""Endings of reflexive verbs, which are separate words."""
 
 BASE_ENDINGS: dict[str, EndingPairs] = {
     # Adverbs, names of qualities are found with their adjective: bezplatně, rychlost.

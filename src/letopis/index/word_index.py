@@ -75,7 +75,7 @@ def tells_of_damage(error: BaseException) -> bool:
 class WordIndex:
     """Words of all versions of an archive, kept in `index/words` of its folder.
 
-    Safe to use from several threads and processes: one of them takes in what is new, the others read what it wrote.
+    Safe to use from several threads and processes: one of them indexes what is new, the others read what it wrote.
     """
 
     def __init__(self, archive: Archive, spread: PieceRunner | None = None) -> None:
@@ -100,7 +100,7 @@ class WordIndex:
     # Questions
 
     def snapshot(self, *, fresh: bool = True) -> WordSnapshot:
-        """The index as it is now; `fresh` takes in what was recorded since."""
+        """The index as it is now; `fresh` indexes what was recorded since."""
         with self._turn:
             if getattr(self._held, "back", False):
                 self._open_as_it_is()
@@ -120,7 +120,7 @@ class WordIndex:
             return self._snapshot is not None
 
     def _refresh_forms(self) -> None:
-        """Learns word forms when enough was taken in since they were last learned."""
+        """Learns word forms if enough was indexed since they were last learned."""
         snapshot, bases, versions = self._snapshot, self.bases(), self._mark.versions
         assert snapshot is not None
         # Where nothing can be written, dictionaries have to do: learned forms only help.
@@ -133,7 +133,7 @@ class WordIndex:
 
     @contextmanager
     def as_it_is(self) -> Iterator[None]:
-        """Within the block, questions of this thread take nothing in: nobody waits for what was recorded since."""
+        """Within the block, queries of this thread index nothing: they do not wait for what was recorded since."""
         self._held.back = True
         try:
             yield
@@ -147,7 +147,7 @@ class WordIndex:
                 self._open()
 
     def names(self, snapshot: WordSnapshot) -> AnchorReader | None:
-        """What links call pages, looked after when something was taken in; None where there is nothing."""
+        """What links call pages, updated after something was indexed; None if there is nothing."""
         with self._turn:
             if not getattr(self._held, "back", False) and not self._names.is_settled(snapshot):
                 self._refresh_anchors(snapshot)
@@ -189,7 +189,7 @@ class WordIndex:
     def catch_up(
         self, progress: Callable[[int], None] = lambda done: None, stop: Callable[[], bool] = lambda: False
     ) -> int:
-        """Takes in all versions recorded since; answers how many. Can be stopped between two batches."""
+        """Indexes all versions recorded since; returns how many. Can be stopped between two batches."""
         if not self.archive.settings.search.enabled:
             raise SettingError("the index of words is turned off; set search.enabled = true")
         with self._turn:
@@ -214,7 +214,7 @@ class WordIndex:
     def rebuild(
         self, progress: Callable[[int], None] = lambda done: None, stop: Callable[[], bool] = lambda: False
     ) -> int:
-        """Builds the index anew; answers how many versions it took in. Stopped, it goes on at the next question."""
+        """Rebuilds the index; returns how many versions it indexed. If stopped, it continues at the next query."""
         with self._turn:
             with locked_folder(self._folder):
                 self._start_over()
@@ -230,12 +230,12 @@ class WordIndex:
                 self._write_pages(resources)
 
     def base_forms_changed(self) -> None:
-        """After base forms were settled otherwise: the next question builds the index anew."""
+        """After base forms were changed: the next query rebuilds the index."""
         with self._turn:
             self._bases = None
 
     def _behind(self) -> bool:
-        """Whether there is something to do; mostly costs one look at a file and one at the end of the log."""
+        """Whether there is something to do; mostly costs reading one file and the end of the log."""
         first = self._index is None
         self._follow_disk()
         if self._index is None or self._mark.bases != self.bases().signature:
@@ -245,7 +245,7 @@ class WordIndex:
         return self._log.has_since(self._mark.last)
 
     def _follow_disk(self) -> None:
-        """Follows what other processes did: took versions in, built the index anew, removed it."""
+        """Follows what other processes did: indexed versions, rebuilt the index, removed it."""
         stamp = self._disk_stamp()
         if stamp == NO_STAMP:
             self._forget()
@@ -295,7 +295,7 @@ class WordIndex:
         self._forget()
 
     def _check_log(self) -> None:
-        """The log may have been changed behind us: versions dropped, or found to have begun earlier."""
+        """The log may have changed before the last known version: versions dropped, or begun earlier."""
         self._bases_again()
         if self._mark.last and self._mark.bases != self.bases().signature:
             self._start_over()
@@ -346,7 +346,7 @@ class WordIndex:
         return gone, runs, known
 
     def _around(self, page: int, number: int, last: int, known: list[IndexedRun]) -> list[VersionSpan]:
-        """Versions of a page up to a known one from the run on that stands before a number."""
+        """Versions of a page up to a known one, from the run before a number on."""
         first = next((run.first for run in known if run.first < number <= run.number + 1), max(0, number - 1))
         return [span for span in self._log.spans_of_page(page, first) if span.id <= last]
 
@@ -368,7 +368,7 @@ class WordIndex:
         self._write_pages(differing_pages(self._log.spans_up_to(self._mark.last), known))
 
     def _write_pages(self, pages: Iterable[int]) -> None:
-        """Writes all that was taken in of some pages again."""
+        """Writes all that was indexed of some pages again."""
         chosen = sorted(pages)
         spans = [span for page in chosen for span in self._log.spans_of_page(page) if span.id <= self._mark.last]
         self._write(single_runs(spans), self._mark.last, [("resource", page) for page in chosen])
@@ -429,7 +429,7 @@ class WordIndex:
     def _contents(
         self, runs: list[VersionRun], progress: Callable[[int], None]
     ) -> Iterator[tuple[VersionRun, Content]]:
-        """What runs say, in order, worked out by whoever reads pages for us; a few of them here."""
+        """The texts of runs, in order, computed by the workers that read pages; a few of them here."""
         if self._spread is None or len(runs) < PIECE:
             found: Iterable[tuple[VersionRun, Content]] = contents_of_runs(self.archive, runs, self.bases())
         else:
@@ -476,7 +476,7 @@ def lock_base_form(index: WordIndex, word: str) -> str:
 
 
 def release_base_form(index: WordIndex, word: str) -> str:
-    """Forgets a lock or a settled base form of a word; answers it as the index knows it."""
+    """Removes a lock or a base form that was set for a word; returns the word as the index knows it."""
     form = _single_word(word)
     release_word(index.archive, form)
     index.base_forms_changed()

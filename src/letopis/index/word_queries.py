@@ -32,13 +32,13 @@ class Vocabulary(Protocol):
     """Whether there may be older versions, which have no places."""
 
     sources: dict[QueryTerm, str]
-    """Regular expressions of terms that were asked for."""
+    """Regular expressions of terms in queries."""
 
     def places_of(self, word: str) -> tuple[str, ...]:
-        """A word as it stands, in that field: a term for each kind of block that has it."""
+        """A word as written, in that field: a term for each kind of block that has it."""
 
     def older_with(self, word: str) -> Any | None:
-        """A query of the older versions that have a word as it stands; None where there are none."""
+        """A query of the older versions that have a word as written; None if there are none."""
 
     def having(self, candidates: Any, phrase: WordsTogether, earliest: bool = False) -> list[int]:
         """The ids of those older versions among some whose words stand together, or that of the `earliest` alone."""
@@ -53,16 +53,16 @@ class Vocabulary(Protocol):
         """Words seen with that base form, itself first."""
 
     def further_bases(self, form: str) -> tuple[str, ...]:
-        """Base forms that a word belongs to beside its own, as the archive has taught."""
+        """Base forms that a word belongs to besides its own, learned from the archive."""
 
     def further_forms(self, form: str) -> tuple[str, ...]:
-        """Words that belong to a base form of this one beside their own."""
+        """Words that belong to a base form of this one besides their own."""
 
 
 _OTHER_ACCENTS = 0.5
-"""What a word counts that differs from the one asked for in accents: the exact form comes first."""
+"""The weight of a word that differs from the one in the query in accents: the exact form comes first."""
 _FURTHER = 0.7
-"""What a word counts whose forms were learned from the archive, beside one that a dictionary joins."""
+"""The weight of a word whose forms were learned from the archive, relative to those of a dictionary."""
 AnchorScores = Mapping[int, float]
 """Pages that links call by the words of a clause, and what that adds to their score."""
 
@@ -180,7 +180,7 @@ class QueryBuilder:
         return any_of(queries)
 
     def _older_with(self, words: Iterable[str]) -> list[Any]:
-        """The older versions with each word, if they are asked for."""
+        """The older versions with each word, if the query includes them."""
         found = map(self._snapshot.older_with, words) if self._older else ()
         return [part for part in found if part is not None]
 
@@ -195,7 +195,7 @@ class QueryBuilder:
         return any_of([newest, *older])
 
     def _weighed(self, there: Any, often: list[Any]) -> Any:
-        """What must be there, by how often something stands on the page."""
+        """The required terms, weighted by how often they are on the page."""
         parts = ((Occur.Should, part) for part in often)
         return Query.boolean_query([(Occur.Must, Query.const_score_query(there, 0.0)), *parts])
 
@@ -209,7 +209,7 @@ class QueryBuilder:
         return found
 
     def _placed(self, word: str, start: str, widely: bool) -> Any:
-        """The same in a kind of block, where words are kept as they stand: each form is asked for."""
+        """The same in a kind of block, where words are stored as written: each form is queried."""
         known = self._snapshot
         found = self._forms_of(known.bases_of(word), start)
         queries = self._terms("placed", found)
@@ -227,12 +227,12 @@ class QueryBuilder:
         return [Query.term_query(self._schema, field, word, "freq") for word in words]
 
     def _weaker(self, field: str, words: Iterable[str], found: Sequence[str], weight: float = _FURTHER) -> list[Any]:
-        """Words that are not asked for themselves."""
+        """Words that are not in the query."""
         terms = self._terms(field, (word for word in words if word not in found))
         return [Query.boost_query(term, weight) for term in terms]
 
     def _exact(self, term: QueryTerm) -> Any:
-        """Words as they stand."""
+        """Words as written."""
         starts = [f"{kind.value}=" for kind in term.blocks]
         if len(term.words) > 1:
             return self._together(term, starts)
@@ -261,12 +261,12 @@ class QueryBuilder:
         return [*found, self._read([older.any()], phrase)] if others else found
 
     def _by_bases(self, there: Any, term: QueryTerm) -> Any:
-        """What must be there; how often its words stand on a page is told by their base forms alone."""
+        """The required terms; only base forms say how often their words are on a page."""
         bases = dict.fromkeys(base for word in term.words for base in self._snapshot.bases_of(word))
         return self._weighed(there, self._terms("base", bases))
 
     def _together(self, term: QueryTerm, starts: list[str]) -> Any:
-        """Words that stand together."""
+        """Consecutive words."""
         field, anywhere = self._snapshot.phrases
         parts = [self._phrase(term, field, start) for start in starts or anywhere]
         if not self._older:
@@ -298,12 +298,12 @@ class QueryBuilder:
         return make(self._schema, field, words)
 
     def _quoted(self, word: str) -> Any:
-        """The very word; how often it stands on a page is told by its base forms alone."""
+        """The exact word; only its base forms say how often it is on a page."""
         newest = self._one_of(self._field, list(self._snapshot.places_of(word)))
         return self._by_bases(any_of([newest, *self._older_with([word])]), QueryTerm((word,)))
 
     def pattern(self, question: WordQuery) -> re.Pattern[str] | None:
-        """Finds the words of a question in a lowered text; a group for each term tells which it was."""
+        """Finds the words of a query in a lower-case text; a group for each term says which it was."""
         terms = [term for clause in question.clauses if not clause.negated for term in clause.alternatives]
         return compiled_pattern(tuple(self._source(term) for term in terms)) if terms else None
 
@@ -326,7 +326,7 @@ class QueryBuilder:
 
 
 def _heading_kinds(term: QueryTerm) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The kinds of blocks of a term that the index tells of older versions, and those for which texts are read."""
+    """The kinds of blocks of a term that the index has for older versions, and those for which texts are read."""
     headings = tuple(kind.value for kind in term.blocks if kind in HEADING_KINDS)
     return headings, tuple(kind.value for kind in term.blocks if kind not in HEADING_KINDS)
 
@@ -339,7 +339,7 @@ def has_single_clause(question: WordQuery) -> bool:
 def _word_pattern(first: str, rest: str = "") -> str:
     """A word with more behind it, and nothing of a word around.
 
-    What stands before is looked at last: a pattern that begins with letters is searched for several times faster.
+    What precedes is tested last: a pattern that begins with letters is searched several times faster.
     """
     # A character of a script without blanks has other word characters on both sides.
     return first + rest if is_cjk(first) else rf"{first}(?<!\w{first}){rest}(?!\w)"

@@ -70,7 +70,7 @@ def _end(span: VersionSpan) -> int:
 
 
 def single_runs(spans: Iterable[VersionSpan]) -> list[VersionRun]:
-    """Every version by itself."""
+    """Every version separately."""
     return [VersionRun(span, span) for span in spans]
 
 

@@ -1,4 +1,4 @@
-"""One state of the word index: what it knows of words, and what it keeps of pages."""
+"""One state of the word index: what it knows about words, and what it stores of pages."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class WordSnapshot:
         return self._known[form]
 
     def find_bases(self, form: str) -> tuple[str, ...]:
-        """The same but for accents, for whoever asks for many words, each once."""
+        """The same except for accents, for callers with many words, each once."""
         return self._known_bases(form) or self._guesses(form)
 
     def _guesses(self, form: str) -> tuple[str, ...]:
@@ -114,20 +114,20 @@ class WordSnapshot:
         return tuple(dict.fromkeys(found))
 
     def places_of(self, word: str) -> tuple[str, ...]:
-        """A word as it stands on newest pages: a term of `placed` for each kind of block that has it."""
+        """A word as written on newest pages: a term of `placed` for each kind of block that has it."""
         if word not in self._places:
             terms = (start + word for start in PHRASE_STARTS)
             self._places[word] = tuple(term for term in terms if self.searcher.doc_freq("placed", term))
         return self._places[word]
 
     def older_with(self, word: str) -> Any | None:
-        """A query of the older versions that have a word as it stands; None where there are none."""
+        """A query of the older versions that have a word as written; None if there are none."""
         if not (self.searcher.doc_freq("stood", word) or self.searcher.doc_freq("base", word)):
             return None
         return OlderWords(self.schema, partial(Query.term_query, index_option="basic"), word).sure()
 
     def has_stood(self, word: str) -> bool:
-        """Whether an older version has a word as it stands."""
+        """Whether an older version has a word as written."""
         query = self.older_with(word)
         return query is not None and bool(self.hits(query, 1))
 
@@ -146,13 +146,13 @@ class WordSnapshot:
         return self._forms[base]
 
     def further_bases(self, form: str) -> tuple[str, ...]:
-        """Base forms that a word belongs to beside its own, as the archive has taught."""
+        """Base forms that a word belongs to besides its own, learned from the archive."""
         if form not in self._further:
             self._further[form] = self._learned.bases_of(form)
         return self._further[form]
 
     def further_forms(self, form: str) -> tuple[str, ...]:
-        """Words that belong to a base form of this one beside their own."""
+        """Words that belong to a base form of this one besides their own."""
         if form not in self._members:
             found = (other for base in self.bases_of(form) for other in self._learned.members_of(base))
             self._members[form] = tuple(dict.fromkeys(other for other in found if other != form))
@@ -185,7 +185,7 @@ class WordSnapshot:
         return values
 
     def versions(self, addresses: Sequence[Any]) -> int:
-        """How many versions some documents stand for."""
+        """How many versions some documents represent."""
         firsts, lasts = self.numbers("first", addresses), self.numbers("number", addresses)
         return sum(lasts) - sum(firsts) + len(addresses)
 
@@ -225,7 +225,7 @@ class WordSnapshot:
         return self.numbers("id", found)
 
     def _read(self, candidates: Any, phrase: WordsTogether, earliest: bool) -> tuple[list[Any], list[Any]]:
-        """Which older versions there are to be read, and which of them have the words; none where they are too many."""
+        """The older versions to be read, and which of them have the words; none if they are too many."""
         by_age = {"order_by_field": "time", "order": Order.Asc} if earliest else {}
         asked = Query.const_score_query(candidates, 1.0)
         hits = self.searcher.search(asked, _MOST_READ + 1, count=False, **by_age).hits

@@ -1,4 +1,4 @@
-"""A user's XSLT over our XML, in a process of its own: no network, no files, bounded time, memory and output.
+"""A user's XSLT over XML of Letopis, in a separate process: no network, no files, bounded time, memory and output.
 
 `python xslt.py SECONDS MEMORY OUTPUT` takes the length of the stylesheet on one
 line, the stylesheet, and the document on standard input.
@@ -61,7 +61,7 @@ def run_xslt(
 
 
 def apply_xslt(document: bytes, stylesheet: bytes) -> bytes:
-    """The transformation itself, with entities, network and files closed. Raises LxmlError or ValueError."""
+    """The transformation, with entities, network and files disabled. Raises LxmlError or ValueError."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
     # The document is our own, and a map may be deeper than the parser's usual bound.
     trusted = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
@@ -75,7 +75,7 @@ def apply_xslt(document: bytes, stylesheet: bytes) -> bytes:
 
 
 def _reason(fault: etree.XSLTApplyError, program: Any) -> str:
-    """The library tells endless recursion only in its log."""
+    """The library reports endless recursion only in its log."""
     messages = [str(fault), *(str(entry.message) for entry in program.error_log)]
     if any("recursion" in line or "depth" in line for line in messages):
         return "its templates call each other without end (endless recursion); give them a condition to stop"
@@ -83,7 +83,7 @@ def _reason(fault: etree.XSLTApplyError, program: Any) -> str:
 
 
 def _peak_memory() -> int:
-    """The most address space that this process ever had, 0 where the system does not tell.
+    """The most address space that this process ever had, 0 if the system does not report it.
 
     What `getrusage` tells begins with the size of whoever started us.
     """

@@ -38,7 +38,7 @@ def read_xml(data: bytes, what: str) -> etree._Element:
 
 
 def _refuse_types(root: etree._Element, what: str) -> None:
-    # The stubs do not know all that a document tells about itself.
+    # The stubs do not know all attributes of a document.
     facts: Any = root.getroottree().docinfo
     if facts.doctype or facts.internalDTD is not None:
         raise UsageError(f"{what} carries a document type, and so perhaps entities; remove the <!DOCTYPE> part")
@@ -140,7 +140,7 @@ def _is_list_of_objects(value: Any) -> bool:
 
 
 def row_elements(name: str, attributes: Mapping[str, Any], row: str, found: Iterable[Mapping[str, Any]]) -> bytes:
-    """An element with one element a row, and how many there are; objects among the attributes stand before them."""
+    """An element with one element a row, and how many there are; objects among the attributes come before them."""
     parts = [row_element(row, one) for one in found]
     plain, beside = _split_row(name, attributes)
     return parent_element(name, {**plain, "count": len(parts)}, [*beside, *parts])

@@ -67,10 +67,10 @@ class JobProgress(Protocol):
         """How much of the step is done, 0 to 1; in figures, where there are some, else the last ones stay."""
 
     def log(self, line: str) -> None:
-        """A line for whoever reads the log of the job."""
+        """A line for readers of the log of the job."""
 
     def cancelled(self) -> bool:
-        """Whether to stop; asked between units of work, and cheap to ask."""
+        """Whether to stop; called between units of work, and cheap."""
 
 
 class StopReason(StrEnum):
@@ -94,7 +94,7 @@ class JobTiming:
 
     @property
     def pause(self) -> float:
-        """Between two looks at whether the job is still wanted."""
+        """Seconds between two tests whether the job is still wanted."""
         return min(1.0, self.lease / 8)
 
 
@@ -196,10 +196,10 @@ class Heartbeat:
             try:
                 self._look()
             except Busy:
-                # Somebody writes for long: while they do, nobody can take our turn either.
+                # Another process writes for long: meanwhile no other can take the turn of this one either.
                 continue
             except Exception:
-                # The database is away: bearable for as long as nobody thinks us dead.
+                # The database is unreachable: tolerable until this worker counts as dead.
                 if time.monotonic() - self._last_sign > self._timing.lease * _LONE_SHARE:
                     kill_process_group()
 
@@ -215,7 +215,7 @@ class Heartbeat:
         self._beat()
 
     def _beat(self) -> None:
-        """Writes when there is something new to tell, or the turn would soon be over."""
+        """Writes if there is something new to report, or the turn would soon be over."""
         report, now = self._report(), time.monotonic()
         if report == self._reported and now - self._last_sign < self._timing.lease * _QUIET_SHARE:
             return
@@ -257,7 +257,7 @@ def limit_cpu(seconds: float) -> None:
 
 
 def disable_core_dumps() -> None:
-    """A worker that dies leaves no image of its memory behind."""
+    """A worker that dies leaves no core dump."""
     _lower(resource.RLIMIT_CORE, 0)
 
 
@@ -306,7 +306,7 @@ class JobContext:
 
     @property
     def user(self) -> str:
-        """The name of whoever asked."""
+        """The name of the requester."""
         return self.requester.name
 
 
@@ -330,7 +330,7 @@ class Worker:
         bound: Callable[[float], None] = lambda seconds: None,
         grace: float = GRACE_SECONDS,
     ) -> None:
-        """`bound` is told before each job for how long it may run; `grace` is left to those who must stop."""
+        """`bound` is called before each job with the time that it may run; `grace` is the time to stop."""
         self._archive = archive
         self._language = language
         self._holder = holder
@@ -343,13 +343,13 @@ class Worker:
         self._spent = False
 
     def stop(self) -> None:
-        """Ends `run` soon: the job in hand goes back into the queue."""
+        """Ends `run` soon: the current job goes back into the queue."""
         self._stopping = True
         if self._heartbeat is not None:
             self._heartbeat.stop(StopReason.STOPPED)
 
     def run(self, package: str, wanted: Callable[[], bool] = lambda: True) -> int:
-        """Works off the package's queue while it is `wanted`; answers how many jobs it did."""
+        """Runs the queue of the package while it is `wanted`; returns how many jobs it ran."""
         count = 0
         while not self._stopping and wanted():
             now = self._now()
@@ -385,7 +385,7 @@ class Worker:
         return self._claims.finish(claim, self._now(), ended) and not self._spent
 
     def _perform(self, claim: JobClaim, heartbeat: Heartbeat) -> JobOutcome | None:
-        """How the job ended; None when it stopped because it was told to."""
+        """How the job ended; None if it was stopped."""
         try:
             query, context = self._prepared(claim, heartbeat)
             steps = self._language.run(query, context)
@@ -429,7 +429,7 @@ class Worker:
         return self._language.parse(text), context
 
     def _cut_short(self, claim: JobClaim, heartbeat: Heartbeat, reason: StopReason) -> bool:
-        """Writes what becomes of a job that was told to stop."""
+        """Writes the new state of a job that was stopped."""
         if reason in _PUT_BACK:
             heartbeat.log(_PUT_BACK[reason])
             return self._claims.put_back(claim, self._now(), heartbeat.text)
@@ -449,7 +449,7 @@ def _failure(error: Exception, heartbeat: Heartbeat) -> JobOutcome:
         message = shell_words(error)
     else:
         message = f"{type(error).__name__}: {error}"
-        # Names of files alone: the log is read by people who need not know where things lie on this machine.
+        # Only names of files: readers of the log need not know the paths of this machine.
         for frame in traceback.extract_tb(error.__traceback__):
             heartbeat.log(f"  in {frame.name}, {Path(frame.filename).name} line {frame.lineno}")
     heartbeat.log(f"failed: {message}")
@@ -469,7 +469,7 @@ def run_worker(language: JobLanguage, grace: float = GRACE_SECONDS) -> int:
     limit_memory(order.settings.jobs.memory)
     with Archive.open(order.settings) as archive:
         worker = Worker(archive, language, order.holder, bound=limit_cpu, grace=grace)
-        # Ctrl-C of a terminal reaches whoever started us, and they tell us.
+        # Ctrl-C of a terminal reaches the parent process, which stops this one.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, lambda number, frame: worker.stop())
         worker.run(order.package, partial(_may_take_more, time.monotonic() + order.seconds, os.getppid()))
@@ -477,5 +477,5 @@ def run_worker(language: JobLanguage, grace: float = GRACE_SECONDS) -> int:
 
 
 def _may_take_more(end: float, parent: int) -> bool:
-    """Others want a turn too; and who was started by nobody any more takes nothing new on."""
+    """Others want a turn too; and a worker whose parent has ended starts no new jobs."""
     return time.monotonic() < end and os.getppid() == parent

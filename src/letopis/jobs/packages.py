@@ -34,7 +34,7 @@ STYLESHEETS = {
 QUERY_BOUNDS = XsltLimits(seconds=10.0, memory=512 << 20, output=1 << 20)
 RESULT_BOUNDS = XsltLimits(seconds=60.0, memory=2 << 30, output=256 << 20)
 OWN_STYLESHEET = "own"
-"""The name that stands for the stylesheet of the query itself, else of its package."""
+"""The name for the stylesheet of the query, or else of its package."""
 
 
 def transform_result(result: bytes, stylesheet: bytes | str) -> bytes:
@@ -49,7 +49,7 @@ def transform_result(result: bytes, stylesheet: bytes | str) -> bytes:
 
 
 def run_stylesheet(document: bytes, stylesheet: bytes, what: str, bounds: XsltLimits = QUERY_BOUNDS) -> bytes:
-    """The transformation in a process of its own; `what` names the stylesheet in what is told."""
+    """The transformation in a separate process; `what` names the stylesheet in messages."""
     try:
         return run_xslt(document, stylesheet, bounds=bounds)
     except UsageError as fault:
@@ -96,19 +96,19 @@ class JobPackage:
     perform: PerformQuery | None = None
 
     def stylesheet(self, name: str) -> bytes | None:
-        """A stylesheet that lies in the package's folder."""
+        """A stylesheet in the folder of the package."""
         if self.folder is None or not _FILE_NAME.fullmatch(name):
             return None
         return _read_package_file(self.folder / name)
 
 
 def package_of_step(step: str) -> str:
-    """The built-in package where a step belongs that nobody has put elsewhere."""
+    """The built-in package of a step that is in no other package."""
     return _PACKAGE_OF_STEP.get(step, DOWNLOADER)
 
 
 def packages_folder(settings: Settings) -> Path:
-    """Where the packages of users lie."""
+    """The folder of the packages of users."""
     named = settings.jobs.packages
     return Path(named) if named else Path(settings.archive.path) / "packages"
 
@@ -214,7 +214,7 @@ def _read_package_file(file: Path) -> bytes | None:
 
 
 def stylesheet_of(package: str, job_file: bytes, settings: Settings) -> bytes | str | None:
-    """The stylesheet for a query's result where nobody names another: the query's own, else its package's.
+    """The default stylesheet for a query's result: that of the query, else that of its package.
 
     `xslt` of a query names a file of its package, given whole here, or a
     stylesheet that Letopis brings, given by its name.
@@ -231,7 +231,7 @@ def stylesheet_of(package: str, job_file: bytes, settings: Settings) -> bytes | 
 
 
 def stylesheet_named(name: str, package: str, job_file: bytes, settings: Settings) -> bytes | str:
-    """The stylesheet that a name stands for: one of Letopis, a file of the package, or `own`."""
+    """The stylesheet of a name: one of Letopis, a file of the package, or `own`."""
     if name in STYLESHEETS:
         return name
     if name != OWN_STYLESHEET:

@@ -147,7 +147,7 @@ class Supervisor:
     async def _run_worker(self, order: WorkOrder, package: PackageState) -> tuple[int, str]:
         """Its exit status, and its last words."""
         try:
-            # A session of its own: Ctrl-C reaches us alone, and all that a worker started can be ended with it.
+            # A separate session: Ctrl-C reaches only this process, and all that a worker started can be ended with it.
             package.process = process = await asyncio.create_subprocess_exec(
                 *self._command,
                 stdin=asyncio.subprocess.PIPE,
@@ -163,7 +163,7 @@ class Supervisor:
         return process.returncode or 0, errors.decode(errors="replace")
 
     def _account(self, holder: str, status: int, errors: str) -> int | None:
-        """A worker that ended in the midst of a job left one that has failed; answers it."""
+        """Fails the job of a worker that ended during it; returns the job."""
         last_words = errors[-_TAIL:].strip()
         now = to_millis(self._archive.clock())
         return self._claims.abandon(holder, now, _cause_of_death(status), last_words + "\n" if last_words else "")
@@ -175,7 +175,7 @@ class Supervisor:
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=GRACE_SECONDS + 5)
             if late:
-                # With all that they started: whoever holds their standard error open keeps us waiting for its end.
+                # With all that they started: while one of these has their standard error open, it does not end.
                 self._tell_all(os.killpg, signal.SIGKILL)
                 await asyncio.wait(late)
         if self._only is None:
@@ -215,6 +215,6 @@ def _cause_of_death(status: int) -> str:
 
 
 def _kill_left_processes(leader: int) -> None:
-    """Ends what a dead worker has started and left behind."""
+    """Ends the processes that a dead worker has left."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)

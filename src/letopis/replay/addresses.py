@@ -1,4 +1,4 @@
-"""Addresses under `/web/`: timestamps, what each one asks for, how ours are written, and the `Link` header."""
+"""URLs under `/web/`: timestamps, what each one requests, how Letopis writes them, and the `Link` header."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ _ESCAPED = re.compile(r"https?%3A(?:/|%2F)", re.IGNORECASE)
 
 
 class ReplayKind(Enum):
-    """What is asked for."""
+    """What is requested."""
 
     TIMEGATE = "timegate"
     MEMENTO = "memento"
@@ -121,11 +121,11 @@ def parse_address(rest: str) -> ReplayAddress:
 
 
 def embedded_url(text: str) -> str:
-    """The address of a page inside one of ours."""
+    """The URL of a page inside a replay URL."""
     if not text:
         raise UsageError("the address of a page is missing; write /web/http://example.org/")
     if _ESCAPED.match(text):
-        # Clients that escape a whole address leave nothing of it as it was; what stands behind a bare `?` is their own.
+        # Clients that escape a whole URL change all of it; what follows a bare `?` is their own.
         path, mark, query = text.partition("?")
         text = unquote(path) + mark + query
     folded = _FOLDED.match(text)
@@ -133,7 +133,7 @@ def embedded_url(text: str) -> str:
 
 
 def path_after(scope: Scope, prefix: str) -> str:
-    """The path behind a prefix, byte for byte as it came, with its query."""
+    """The path after a prefix, byte for byte as it was sent, with its query."""
     raw = scope.get("raw_path") or scope["path"].encode()
     path = raw.decode("latin-1").partition("?")[0]
     query = scope["query_string"].decode("latin-1")
@@ -143,7 +143,7 @@ def path_after(scope: Scope, prefix: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReplayUrls:
-    """Writes our addresses for one client. None of them is a right: whoever is given one can do no more with it."""
+    """Writes replay URLs for one client. None of them is a right: it gives no access to its holder."""
 
     origin: str
 
@@ -156,7 +156,7 @@ class ReplayUrls:
         return f"{self.folder(time, form)}{url}"
 
     def folder(self, time: int, form: str = "") -> str:
-        """The path under which all captures of a time lie, for the inside of an archived page."""
+        """The path of all captures of a time, for the inside of an archived page."""
         return f"/web/{timestamp(time)}{form}/"
 
     def timegate(self, url: str) -> str:

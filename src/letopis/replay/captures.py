@@ -73,7 +73,7 @@ class RewrittenBody(NamedTuple):
 
 
 def rewritten_body(web: ReplayUrls, stored: ArchivedResponse, moment: TimelineCapture) -> RewrittenBody:
-    """The body with its links led to the same date; bytes that are no text of ours to read stay."""
+    """The body with its links led to the same date; bytes that are no readable text stay."""
     kind = stored.content_type.partition(";")[0].strip().lower()
     page, sheet = kind in _PAGE_TYPES, kind == "text/css"
     if not (page or sheet) or stored.body.startswith(_WIDE):
@@ -96,7 +96,7 @@ _ALWAYS = 2**62
 """A time after every capture."""
 
 _AT_ONCE = 1
-"""Seconds up to which a page that refreshes is passed over in a frame, which has no way to wait."""
+"""Seconds up to which a page that refreshes is skipped in a frame, which cannot wait."""
 
 
 def not_captured(url: str) -> UnknownUrl:
@@ -116,7 +116,7 @@ def captures_near(archive: Archive, url: str, time: int) -> CaptureNeighbours:
 
 
 def timegate(archive: Archive, web: ReplayUrls, address: ReplayAddress, scope: Scope) -> Response:
-    """The capture closest to the date asked for, else the newest; as a redirect."""
+    """The capture closest to the requested date, or the newest; as a redirect."""
     accept = dict(scope["headers"]).get(b"accept-datetime")
     time = _ALWAYS if accept is None else parse_http_date(accept.decode("latin-1"))
     near = captures_near(archive, address.url, time)
@@ -154,7 +154,7 @@ def is_short_work(archive: Archive, moment: TimelineCapture, asked: ReplayReques
 
 
 def memento(archive: Archive, web: ReplayUrls, found: FoundMemento, digits: str, asked: ReplayRequest) -> Response:
-    """The capture; or the way to it, if it is of another second and no frame of ours tells how far off it is."""
+    """The capture; or a redirect to it, if it is of another second and no frame shows how far off it is."""
     moment = found.moment
     if timestamp(moment.time) != digits and not (asked.wants_frame and _is_framed(archive, moment)):
         location = web.origin + web.inside(moment.time, moment.url, asked.form)
@@ -177,7 +177,7 @@ def _readers(archive: Archive, scope: Scope) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class ReplayRequest:
-    """How a capture is asked for: `form` is the kind of replay, such as `id_`."""
+    """How a capture is requested: `form` is the kind of replay, such as `id_`."""
 
     scope: Scope
     form: str
@@ -266,7 +266,7 @@ def _frame_policy(origin: str, probe: str) -> str:
 
 
 def sendable_status(status: int) -> int:
-    """The status itself; one that is none of HTTP counts as an error of the server, as clients are told to read it."""
+    """The status; one that HTTP does not have counts as an error of the server, as the standard tells clients."""
     return status if 200 <= status <= 599 else 502
 
 

@@ -145,19 +145,19 @@ _ORIGINALS = ("orig.length", "orig.offset", "orig.filename")
 
 
 def _places(names: Sequence[str], query: CdxQuery) -> list[int]:
-    """Where the fields stand in the rows of an answer."""
+    """The positions of the fields in the rows of an answer."""
     counted = {name: 8 + at for at, name in enumerate(query.counts)}
     counted |= {name: 8 + len(query.counts) + at for at, name in enumerate(IN_FILE)}
     return [_NOWHERE if name in ELSEWHERE else counted.get(name) or field_index(name) for name in names]
 
 
 def _exports(request: Request, names: Sequence[str]) -> ExportedPlaces | None:
-    """The files that captures lie in, when somebody asks for them."""
+    """The files with the captures, if the query requests them."""
     return ExportedPlaces(archive_of(request)) if any(name in IN_FILE for name in names) else None
 
 
 def _located(batches: Iterator[list[CdxRow]], exports: ExportedPlaces | None) -> Iterator[list[CdxRow]]:
-    """Rows with file and offset behind their fields; the length is then that of the record in the file."""
+    """Rows with file and offset after their fields; the length is then that of the record in the file."""
     return batches if exports is None else ([_in_file(row, exports) for row in rows] for rows in batches)
 
 

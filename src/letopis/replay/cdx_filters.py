@@ -24,13 +24,13 @@ _MOST_MEMOIZED = 20_000
 FIELD_INDEXES: Mapping[str, int] = {name: place for place, name in enumerate(FIELDS)} | {
     "url": 2, "mime": 3, "status": 4,
 }  # fmt: skip
-"""Where each field stands in a row, by all its names."""
+"""The position of each field in a row, by all its names."""
 
 
 ELSEWHERE = ("redirect", "robotflags", "orig.length", "orig.offset", "orig.filename")
 """Fields that no capture has here: they are `-`."""
 IN_FILE = ("filename", "offset")
-"""Where a capture lies in a WARC file that was exported; `-` where there is no such file."""
+"""The place of a capture in an exported WARC file; `-` if there is no such file."""
 
 
 def field_index(name: str) -> int:
@@ -86,7 +86,7 @@ def _pywb(text: str, budget: _Budget) -> RowFilter:
     test = _test(mode, wanted if colon else text, budget)
     if not colon:
         return lambda row: test(" ".join(row[:7])) != inverted
-    # Their server knows more fields than ours; one that no row has is empty everywhere.
+    # Other servers know more fields; one that no row has is empty everywhere.
     return _tested(FIELD_INDEXES[name], test, inverted) if name in FIELD_INDEXES else lambda row: test("") != inverted
 
 

@@ -68,7 +68,7 @@ class CollapseRule:
 
 @dataclass(frozen=True, slots=True)
 class CdxQuery:
-    """What was asked for. `resume` is the last row that the client already has."""
+    """The query. `resume` is the last row that the client already has."""
 
     keys: KeyRange
     span: TimeRange = ALL_TIMES
@@ -83,9 +83,9 @@ class CdxQuery:
     resume: tuple[str, int] | None = None
     revisit_status: str = "-"
     resolved: str | None = None
-    """The status that revisits get together with the media type of what they stand for; None: they stay revisits."""
+    """The status that revisits get with the media type of their original; None: they stay revisits."""
     counts: tuple[str, ...] = ()
-    """Fields that count rows and stand behind the others: dupecount, skipcount, endtimestamp."""
+    """Fields that count rows and follow the others: dupecount, skipcount, endtimestamp."""
     fuzzy: bool = False
 
 
@@ -100,7 +100,7 @@ class CdxFinder:
         return -(-self._captures.blocks(query.keys) // (URLS_PER_BLOCK * query.page_size))
 
     def find(self, query: CdxQuery) -> Iterator[list[CdxRow]]:
-        """Rows in the order that was asked for, never more than the limit."""
+        """Rows in the requested order, never more than the limit."""
         batches = self._collapsed(query)
         if query.order == "backward":
             batches = _backward(batches, query.limit)
@@ -175,7 +175,7 @@ def _duplicates_counted(batches: Iterator[list[CdxRow]]) -> Iterator[list[Any]]:
 
 
 def _skips_counted(batches: Iterator[list[CdxRow]], query: CdxQuery) -> Iterator[list[Any]]:
-    """Collapsed rows, each with how many were left out behind it, and when the last of them was."""
+    """Collapsed rows, each with how many were left out after it, and the time of the last of them."""
     last: list[str | None] = [None] * len(query.collapse)
     waiting: CdxRow | None = None
     skipped, end = 0, ""
@@ -239,7 +239,7 @@ def _cut(batches: Iterator[list[CdxRow]], offset: int, limit: int | None) -> Ite
 
 
 def resume_key(row: CdxRow) -> str:
-    """Where the next question goes on; safe in an address however often it is quoted."""
+    """Where the next query continues; safe in a URL however often it is quoted."""
     return base64.urlsafe_b64encode(f"{row[7]} {row[0]}".encode()).decode().rstrip("=")
 
 
@@ -263,7 +263,7 @@ _TRUE = ("true", "1", "yes", "on")
 
 
 class CdxParameters:
-    """What stood behind the question mark; a name may come several times."""
+    """The text after the question mark; a name may occur several times."""
 
     def __init__(self, query_string: bytes) -> None:
         self._pairs = parse_qsl(query_string.decode("ascii", "replace"), keep_blank_values=True, max_num_fields=100)
@@ -298,7 +298,7 @@ class CdxParameters:
 
 
 def parse_parameters(query_string: bytes) -> CdxParameters:
-    """Reads the part behind the question mark; nonsense raises UsageError."""
+    """Reads the part after the question mark; invalid values raise UsageError."""
     try:
         return CdxParameters(query_string)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What keeps archived pages from acting as ours.
+"""What keeps archived pages from acting as pages of Letopis.
 
 Every archived byte is sent with a sandbox: it runs no scripts, opens no windows, sends no forms, leads nobody away, and
 may load nothing but other captures. No policy keeps scripts from opening connections beside the web (WebRTC), so none
@@ -42,9 +42,9 @@ SITE_SANDBOX = "allow-scripts allow-same-origin allow-forms"
 
 
 def site_policy(origin: ReplayOrigin) -> str:
-    """The Content-Security-Policy of everything on the replay origin: it reaches archived sites and nobody else.
+    """The Content-Security-Policy of everything on the replay origin: only archived sites can be reached.
 
-    Frames without an address of their own inherit it, so nothing that a script makes gets around it.
+    Frames without a URL inherit it, so scripts cannot avoid it with new frames.
     """
     sites = f"{origin.sites} data: blob:"
     return (
@@ -54,7 +54,7 @@ def site_policy(origin: ReplayOrigin) -> str:
 
 
 def connection_policy(origin: ReplayOrigin) -> str:
-    """The Connection-Allowlist beside it, for what no Content-Security-Policy governs, such as WebRTC.
+    """The Connection-Allowlist in addition, for what no Content-Security-Policy governs, such as WebRTC.
 
     Redirects are judged by the other policy; here they could only be refused altogether. Not every browser knows it.
     """
@@ -62,7 +62,7 @@ def connection_policy(origin: ReplayOrigin) -> str:
 
 
 def allowed_origin(archive: Archive, scope: Scope) -> str:
-    """The origin of whoever asks where its pages may read archived content, by the setting; empty otherwise."""
+    """The origin of the requester if the setting lets its pages read archived content; empty otherwise."""
     allowed = archive.settings.serve.cors
     fields = dict(scope["headers"])
     # Pages without an origin load their fonts as pages of another one would; no script can read what came as a font.

@@ -1,4 +1,4 @@
-"""Our page around an archived one: what it is, when it was and how far from the time asked for, what lies beside it."""
+"""The page around an archived one: what it is, its time, the distance to the requested time, and neighbours."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_LISTED = 20_000
 """Captures among which versions are looked for, for the timeline."""
 TIMELINE_PLACES = 200
 _NEAR = 1.0
-"""Seconds up to which a capture counts as that of the time asked for."""
+"""Seconds up to which a capture counts as that of the requested time."""
 _DAY_SECONDS = 86_400
 FRAME_TYPE = "text/html; charset=utf-8"
 
@@ -45,7 +45,7 @@ class TimelineMark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShownPage:
-    """What is shown in the frame: the captures around it, the one it is, and the time that was asked for."""
+    """What is shown in the frame: the captures around it, the capture, and the requested time."""
 
     near: CaptureNeighbours
     moment: TimelineCapture
@@ -93,13 +93,13 @@ def bar_values(archive: Archive, page: ShownPage, home: str = "") -> dict[str, A
 
 
 def _is_that_day(page: ShownPage) -> bool:
-    """Whether a day was asked for, which means its last second, and this is a capture of it."""
+    """Whether a day was requested, which means its last second, and this is a capture of it."""
     second = page.asked // 1000
     return (second + 1) % _DAY_SECONDS == 0 and 0 <= second - page.moment.time // 1000 < _DAY_SECONDS
 
 
 def _quality(archive: Archive, moment: TimelineCapture) -> SetQuality | None:
-    """What a replay of this very capture told, where it was captured whole and somebody looked."""
+    """The quality of the replay of exactly this capture, if it was captured whole and measured."""
     found = archive.sets.nearest(moment.url, from_millis(moment.time))
     is_this = found is not None and to_millis(found.time) // 1000 == moment.time // 1000
     return archive.sets.quality(found) if found is not None and is_this else None

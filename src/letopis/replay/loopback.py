@@ -50,7 +50,7 @@ class WithoutFrame:
 
 
 async def serve_loopback(changed: dict[str, Any]) -> None:
-    """Prints the origin, and serves until nobody holds the other end of standard input."""
+    """Prints the origin, and serves until the other end of standard input is closed."""
     settings = load_settings(None, {}, changed)
     settings = replace(settings, serve=replace(settings.serve, public=True))
     listening = listen("127.0.0.1", 0)

@@ -1,4 +1,4 @@
-"""The replay origin: host names on which archived sites live, one for each site and time, and where they lie. Pure.
+"""The replay origin: host names of archived sites, one for each site and time, and their place. Pure.
 
 `https://www.example.org/a?b` as it was at a time is `http://s<time>-www-example-org.letopis.localhost:8081/a?b`: path
 and query stay as they were, so that whatever a page or its scripts ask for by a relative address is found without
@@ -59,7 +59,7 @@ class ReplaySite:
 
 
 def site_of_label(label: str) -> ReplaySite | None:
-    """The site that a name stands for; None for a name that is none of ours."""
+    """The site of a name; None for a name that is no replay host."""
     found = _LABEL.fullmatch(label)
     if found is None:
         return None
@@ -96,7 +96,7 @@ class ReplayOrigin:
         return self.host.partition(":")[0]
 
     def site_of(self, host: str) -> ReplaySite | None:
-        """The site behind the host of a request; None for the base and for names that are none of ours."""
+        """The site for the host of a request; None for the base and for names that are no replay hosts."""
         label, _, rest = host.lower().partition(".")
         return site_of_label(label) if rest == self.host else None
 
@@ -105,13 +105,13 @@ class ReplayOrigin:
         return host.lower() == self.host
 
     def address(self, url: str, time: int) -> str | None:
-        """Where an address lies on the replay origin; None where its host does not fit into a name."""
+        """The place of a URL on the replay origin; None if its host does not fit into a name."""
         site = site_of_url(url, time)
         label = site.label if site is not None else None
         return f"{self.scheme}://{label}.{self.host}{_behind_host(url)}" if label else None
 
     def original(self, address: str) -> str | None:
-        """The address of which this one is the replay; None where it is none of ours."""
+        """The URL of which this one is the replay; None if it is no replay URL."""
         found = _WEB.match(address)
         site = self.site_of(found[2]) if found is not None else None
         return f"{site.origin}{_behind_host(address)}" if site is not None else None
@@ -154,13 +154,13 @@ def _behind_host(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReplayDoor:
-    """How a service offers replay with scripts: by a setting, else on a port of its own for the reader's machine."""
+    """How a service offers replay with scripts: by a setting, or on a separate port for the reader's machine."""
 
     setting: str = ""
     port: int | None = None
 
     def origin_for(self, host: str) -> ReplayOrigin | None:
-        """The replay origin for whoever reached the service under a host; None where there is none for them."""
+        """The replay origin for readers who reached the service under a host; None if there is none for them."""
         if self.setting == NO_ORIGIN:
             return None
         if self.setting:

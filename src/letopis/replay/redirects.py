@@ -51,10 +51,10 @@ def shown_capture(archive: Archive, moment: TimelineCapture) -> ShownCapture:
         return ShownCapture(moment, stored, _followed(archive, moment.time, stored.location))
     answer = timeline_of(archive, moment.url).closest_answer(moment.time)
     if answer is None:
-        # Nothing was ever behind it: the answer is shown as it was, and leads nowhere.
+        # It has no target: the answer is shown as it was, and leads nowhere.
         return ShownCapture(moment, replace(stored, location=""))
     if timestamp(answer.time) == timestamp(moment.time):
-        # One address stands for both.
+        # Both have one URL.
         return ShownCapture(answer, load_capture(archive, answer))
     return ShownCapture(moment, stored, ReplayTarget(answer.time, answer.url))
 
@@ -67,7 +67,7 @@ def _followed(archive: Archive, time: int, url: str) -> ReplayTarget:
 
 
 class RedirectCircle(UnknownUrl):
-    """A captured redirect that leads to no page: instead of it readers are told so."""
+    """A captured redirect that leads to no page: readers see a message instead."""
 
 
 def ends_in_circle(archive: Archive, moment: TimelineCapture, fixed: int | None = None) -> bool:

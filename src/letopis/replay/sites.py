@@ -43,7 +43,7 @@ _IN_URL = ":/?#[]@!$&'()*+,;=%~"
 _KEPT_HEADERS = frozenset(
     {"content-language", "content-disposition", "etag", "last-modified", "age", "expires", "retry-after", "allow"}
 )
-"""Stored fields that come as they were, beside those that sites name with `X-` themselves."""
+"""Stored fields that are sent unchanged, besides those that sites name with `X-`."""
 _LEFT_OUT = frozenset({"x-frame-options", "x-content-type-options", "x-dns-prefetch-control", "x-accel-redirect"})
 
 
@@ -67,13 +67,13 @@ class SiteRequest(NamedTuple):
 
     @property
     def shows_page(self) -> bool:
-        """Whether it is shown as a page, in our frame or in one of a page."""
+        """Whether it is shown as a page, in the frame of Letopis or in one of a page."""
         accepts = (self.fields.header(b"accept") or "").startswith("text/html")
         return self.destination in _FRAMES or (not self.destination and accepts)
 
     @property
     def url(self) -> str:
-        """The address that was asked once."""
+        """The original URL."""
         path, mark, query = path_after(self.scope, "/").partition("?")
         return f"{self.site.origin}/{path}{mark}{self.origin.restored(query)}"
 
@@ -139,12 +139,12 @@ def common_fields(asked: SiteRequest) -> dict[str, str]:
 
 
 def missing_mark(url: str) -> str:
-    """The value of `Server-Timing` by which pages, and whoever replays them, see what the archive does not have."""
+    """The value of `Server-Timing` that shows pages, and programs that replay them, what the archive does not have."""
     return f'missing;desc="{quote(url, safe=_IN_URL)}"'
 
 
 def missing_response(url: str, detail: str = "", fields: dict[str, str] | None = None) -> Response:
-    """What is asked for is not in the archive. The icon that browsers ask every site for is answered with nothing."""
+    """The requested URL is not in the archive. The icon that browsers request from every site gets an empty answer."""
     headers = (fields or {}) | {"server-timing": missing_mark(url)}
     if urlsplit(url).path == "/favicon.ico":
         return Response(status_code=204, headers=headers)
@@ -159,7 +159,7 @@ def preflight(asked: SiteRequest) -> Response:
 
 
 def _found(archive: Archive, asked: SiteRequest) -> SiteAnswer:
-    """The nearest capture. A page is led on by a redirect; whatever else is asked gets what stands at its end."""
+    """The nearest capture. A page is redirected; other requests get what is at the end of the redirects."""
     url = asked.key_url
     for _ in range(_MOST_REDIRECTS):
         moment = _member(archive, asked, url) or captures_near(archive, url, asked.site.time).closest(asked.site.time)
@@ -194,7 +194,7 @@ _MOST_SETS = 64
 
 
 class SetTimes:
-    """When the members of capture sets were captured, by their sorted keys; of the sets that were asked for last."""
+    """When the members of capture sets were captured, by their sorted keys; for the sets requested last."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -217,7 +217,7 @@ class SetTimes:
 
 
 def _member(archive: Archive, asked: SiteRequest, url: str) -> TimelineCapture | None:
-    """The capture that the look at the page itself made, where the page was captured whole."""
+    """The capture of the page in its own check, if the page was captured whole."""
     page = asked.origin.original(asked.fields.header(b"referer") or "")
     if page is None or asked.shows_page:
         return None
@@ -287,7 +287,7 @@ class SiteRewriter(Rewriter):
         return self._led(plain) or address
 
     def link(self, address: str, needed: bool = False) -> str:
-        """One address as it stands in a page; the same one may lead elsewhere in another tag."""
+        """One URL as it is in a page; the same one may lead elsewhere in another tag."""
         return self._linked(address, needed)
 
     def _tag(self, match: re.Match[str]) -> str:
@@ -332,7 +332,7 @@ def browser_script(name: str) -> bytes:
 
 
 def with_head_script(page: bytes, attributes: str) -> bytes:
-    """A page in which our script runs before anything of its own."""
+    """A page in which the replay script runs before anything else."""
     text = page.decode("latin-1")
     found = _HEAD.match(text)
     at = found.end() if found is not None else 0

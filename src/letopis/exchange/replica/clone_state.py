@@ -1,4 +1,4 @@
-"""What a clone remembers: where it came from, which part it wants, and which release its catalogue shows."""
+"""The state of a clone: its origin, which part it selects, and which release its catalogue shows."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _FOREVER = 1 << 62
 _GO_BACK = Remedy(
     "pull DIR --allow-older", "letopis.exchange.replica.PullOptions(allow_older=True)", "or take an older one with"
 )
-"""What somebody can do who trusts the publisher."""
+"""Advice for users who trust the publisher."""
 
 
 @dataclass(frozen=True, slots=True)
 class CloneSelection:
     """Empty values select everything.
 
-    `site` says which addresses the clone knows at all. Times (milliseconds) and `lazy` say which contents are fetched
-    beforehand: histories are whole in any case, and what is not there is fetched when it is read.
+    `site` says which URLs the clone knows. Times (milliseconds) and `lazy` say which contents are fetched in advance:
+    histories are always complete, and missing contents are fetched when they are read.
     """
 
     site: str = ""
@@ -42,18 +42,18 @@ class CloneSelection:
         return not self.site
 
     def knows(self, url: str) -> bool:
-        """Whether the address belongs to the clone."""
+        """Whether the URL belongs to the clone."""
         return not self.site or host(url) == site(self.site)
 
     def wanted(self, checks: Sequence[CheckRecord]) -> Iterator[CheckRecord]:
-        """The checks of one address, oldest first, whose contents are fetched beforehand."""
+        """The checks of one URL, oldest first, whose contents are fetched in advance."""
         if self.lazy:
             return
         low, high = self.since or -_FOREVER, self.until if self.until is not None else _FOREVER
         versions = [check for check in checks if check.is_version]
         ends = {one.time: two.time for one, two in pairwise(versions)}
         for check in checks:
-            # A version counts for as long as it was what the page said.
+            # A version counts for as long as it was what the page showed.
             last = ends.get(check.time, _FOREVER) if check.is_version else check.time + 1
             if check.contents and check.time <= high and last > low:
                 yield check
@@ -88,14 +88,14 @@ def write_state(folder: CloneFolder, state: CloneState) -> None:
 
 
 def begin_clone(folder: CloneFolder, state: CloneState) -> None:
-    """Makes an empty folder a clone, or goes on with the same one."""
+    """Makes an empty folder a clone, or continues the same one."""
     if folder.marker.exists():
         known = read_state(folder)
         if (known.origin, known.selection) != (state.origin, state.selection):
             raise UsageError(f"{folder.archive} is a clone of another origin or selection; give another folder")
     elif folder.archive.exists() and any(path.name != "replica" for path in folder.archive.iterdir()):
         raise UsageError(f"{folder.archive} is not empty; give another folder")
-    # The marker comes first: whatever a kill leaves from here on is the beginning of a clone.
+    # The marker comes first: anything that a kill leaves from here on is the beginning of a clone.
     write_state(folder, state)
     make_private_folder(folder.packs)
     make_private_folder(folder.parts)

@@ -1,7 +1,7 @@
 """`letopis clone` and `pull`: an archive made of published files, and brought up to date.
 
-The order of writes is in docs/internals/replica-format.md; every step can be done twice, so a run that was killed
-or cut off is simply begun again.
+The order of writes is in docs/internals/replica-format.md; every step can be done twice, so a run that was killed or
+interrupted is simply restarted.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from letopis.zrec import Traffic, ZrecReader, encode_release, release_path, sync
 
 _EVERYTHING = b"all"
 Progress = Callable[[int, int], None]
-"""Hears how many bytes have come in all, and of how many where that is known by now."""
+"""Called with how many bytes have arrived in total, and of how many if that is known by now."""
 
 
 class PullScope(NamedTuple):
-    """What the clone wants. `fill` looks at everything again, `repack` takes the origin's packs for what is here."""
+    """What the clone selects. `fill` compares everything again, `repack` takes packs of the origin again."""
 
     selection: CloneSelection
     fill: bool
@@ -55,7 +55,7 @@ class PullScope(NamedTuple):
 
 
 class ReleaseFollower:
-    """Takes over one release. Begun again after a break, it finds what is already done."""
+    """Applies one release. Restarted after an interruption, it continues with what is missing."""
 
     def __init__(
         self, origin: Origin, folder: CloneFolder, archive: Archive, release: ArchiveRelease, scope: PullScope
@@ -86,7 +86,7 @@ class ReleaseFollower:
         self._settle(first_own)
 
     def _is_mixed(self) -> bool:
-        """Whether a run towards another release was broken off among the rows: then no difference tells what to do."""
+        """Whether a run to another release was interrupted among the rows: then no difference says what to do."""
         found = self._folder.unsettled
         return found.exists() and found.read_bytes() != releases.encode_archive_release(self.release)
 
@@ -102,16 +102,16 @@ class ReleaseFollower:
         self._scope.progress(self._come + done, self._come + total)
 
     def expect(self, size: int) -> None:
-        """So many further bytes are to come, as far as is known."""
+        """So many further bytes are expected, as far as is known."""
         self._expected = self._come + size
 
     def arrived(self, size: int) -> None:
-        """Tells the progress of further bytes."""
+        """Reports the progress of further bytes."""
         self._come += size
         self._scope.progress(self._come, self._expected)
 
     def _settle(self, first_own: int) -> None:
-        """The release becomes the one that is here; then what it no longer needs goes."""
+        """The release becomes the current one; then what it no longer needs is removed."""
         release_path(self._folder.incoming).unlink(missing_ok=True)
         rename_durably(self._folder.incoming, self._folder.index)
         write_parts_durably(self._folder.release, [releases.encode_archive_release(self.release)])
@@ -121,14 +121,14 @@ class ReleaseFollower:
             path.unlink()
 
     def _remove_empty_packs(self, first_own: int) -> None:
-        """Packs of the origin in which nothing lies that is still referred to, and which no other one leans on."""
+        """Packs of the origin with nothing that is still referred to, and that no other one needs."""
         live = self._record.packs()
         names = {path.name: path for path in self._folder.packs.iterdir() if path.name[:8].isdecimal()}
         empty = {int(name[:8]): path for name, path in names.items() if int(name[:8]) < first_own}
         for pack in empty.keys() & live:
             del empty[pack]
         if empty:
-            # A pack that came earlier may lean on one that the origin itself no longer has.
+            # A pack that came earlier may need one that the origin no longer has.
             for pack in live:
                 for text in self._record.text_packs(pack) & empty.keys():
                     del empty[text]
@@ -156,13 +156,13 @@ class _ReleaseStep:
         self._held = frozenset(one for one in here if self._fetcher.is_here(one, trusted=one in trusted))
 
     def _groups(self) -> Iterator[tuple[bytes, dict[str, list[CheckRecord]]]]:
-        """The addresses that have to be compared and that the clone knows."""
+        """The URLs that have to be compared and that the clone knows."""
         for key, group in check_groups(self._new, self._keys):
             found = by_address(group)
             yield key, {url: checks for url, checks in found.items() if self._scope.selection.knows(url)}
 
     def _needs(self) -> Iterator[MissingContent]:
-        """Contents that are wanted and not here; several checks may tell of one."""
+        """Contents that are selected and not here; several checks may refer to one."""
         for _, addresses in self._groups():
             for checks in addresses.values():
                 for check in self._scope.selection.wanted(checks):
@@ -181,7 +181,7 @@ class _ReleaseStep:
         return self._files.at(content.pack, content.place) in self._held
 
     async def fetch(self) -> None:
-        """Brings everything that is wanted, checked down to the contents."""
+        """Fetches everything that is selected, verified down to the contents."""
         demand = PackDemand(self._files, self._held)
         for need in self._needs():
             demand.add(need.content)
@@ -196,7 +196,7 @@ class _ReleaseStep:
         await self._take([need for need in wanted if not self._has_anyhow(need.content)])
 
     async def _leaned_on(self, here: frozenset[SegmentRecord]) -> frozenset[SegmentRecord]:
-        """Fetches the files that those which are here lean on, where an earlier run or release has left them out."""
+        """Fetches the files that existing ones need, if an earlier run or release has left them out."""
         packs = {pack for segment in here for pack in self._texts_of(segment)}
         lacking = [one for pack in sorted(packs) for one in self._files.of_pack.get(pack, ()) if one not in here]
         self._f.expect(sum(segment.size for segment in lacking))
@@ -207,7 +207,7 @@ class _ReleaseStep:
         return self._record.text_packs(segment.pack) if segment.texts is None else segment.texts
 
     def _check(self, needs: Iterator[MissingContent]) -> None:
-        """Reads contents out of files that have just come: an index could promise what no pack holds."""
+        """Reads contents from files that have just arrived: an index could promise what no pack contains."""
         for need in needs:
             self._record.require_body(need.content)
 
@@ -225,7 +225,7 @@ class _ReleaseStep:
         self._f.contents_fetched = len(single)
 
     def _places(self, packs: set[int]) -> dict[int, list[int]]:
-        """Where records begin in some packs, as far as the index tells."""
+        """Where records begin in some packs, as far as the index has it."""
         found: dict[int, set[int]] = {pack: set() for pack in packs}
         for _, checks in check_groups(self._new, None):
             for check in checks:
@@ -239,7 +239,7 @@ class _ReleaseStep:
         self._record.apply(self._groups(), self._heads, self._is_held, repack=self._scope.repack)
 
     def proof(self) -> None:
-        """`Damaged` unless the catalogue counts what the release counts and contradicts itself nowhere."""
+        """`Damaged` unless the catalogue has the counts of the release and is consistent."""
         promised = self._f.release.counts if self._scope.selection.has_all_addresses else self._counted()
         found = self._record.counts()
         if found != promised:
@@ -248,7 +248,7 @@ class _ReleaseStep:
             raise Damaged(f"the catalogue of the clone is damaged: {sentence}; clone again into an empty folder")
 
     def _counted(self) -> RecordCounts:
-        """What the index holds of the addresses that the clone knows."""
+        """What the index has about the URLs that the clone knows."""
         documents = versions = checks = raw_bytes = 0
         contents: set[tuple[bytes, int]] = set()
         for _, group in check_groups(self._new, None):
@@ -303,7 +303,7 @@ def clone(
     progress: Progress = lambda done, of: None,
     clock: Callable[[], datetime] = utc_now,
 ) -> CloneReport:
-    """Makes a folder a clone of a published archive; goes on with one that was interrupted."""
+    """Makes a folder a clone of a published archive; continues one that was interrupted."""
     folder = CloneFolder(path)
     state = CloneState(canonical_origin(address), selection, key is not None)
     with write_errors(path):
@@ -320,7 +320,7 @@ def clone(
 
 
 def _probe_origin(origin: str, settings: Settings, clock: Callable[[], datetime]) -> Traffic:
-    """Nothing is made on this side before something is seen on the other; what that cost."""
+    """Creates nothing here before the origin has answered; returns what that transferred."""
 
     async def probe() -> Traffic:
         async with open_origin(origin, settings.fetch, clock) as source:
@@ -354,7 +354,7 @@ def pull(
 
 
 def detach(path: Path, settings: Settings) -> None:
-    """Makes a clone an archive of its own, for good; `Refused` while contents are missing."""
+    """Makes a clone an independent archive, permanently; `Refused` while contents are missing."""
     folder = states.clone_folder(path)
     with write_errors(path), exclusive_lock(folder.lock, f"works on {path}"):
         if states.applied_release(folder) is None:
@@ -392,7 +392,7 @@ async def _pulled(
     try:
         follower = await _accepted(origin, folder, options, archive, scope)
     except NotFound:
-        # The publisher has moved on between our two requests: its release now names another index.
+        # The publisher has published again between the two requests: its release now names another index.
         follower = await _accepted(origin, folder, options, archive, scope)
     record, traffic = CloneRecord(archive), origin.traffic
     counts = record.counts()

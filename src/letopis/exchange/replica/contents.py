@@ -52,7 +52,7 @@ class OriginPacks:
         return {name: known[-1].end for name, known in self._packs.items()}
 
     def read(self, name: str, offset: int, length: int) -> bytes:
-        """Bytes of a pack; zeros behind the record that begins at the offset."""
+        """Bytes of a pack; zeros after the record that begins at the offset."""
         known = self._packs[name]
         length = max(0, min(length, known[-1].end - offset))
         end = min(offset + length, self.record_end(known[0].pack, offset))
@@ -143,7 +143,7 @@ async def _read_range(origin: Origin, span: PackRange) -> bytes:
 
 
 def _from_thread(origin: Origin) -> FetchRange:
-    """Reads for whoever decodes in another thread, by way of this loop."""
+    """Reads for decoders in another thread, through this loop."""
     loop = asyncio.get_running_loop()
 
     def fetch(segment: SegmentRecord, start: int, end: int) -> bytes:
@@ -166,7 +166,7 @@ def _batches(needs: Sequence[MissingContent]) -> Iterator[list[MissingContent]]:
 
 
 def _records(batch: Sequence[MissingContent]) -> dict[tuple[int, int], int]:
-    """The records in which the contents of a batch lie, each with the length to expect."""
+    """The records with the contents of a batch, each with the length to expect."""
     found: dict[tuple[int, int], int] = {}
     for need in batch:
         mark = (need.content.pack, need.content.place)
@@ -191,11 +191,11 @@ def _ranges(packs: OriginPacks, files: PackFiles, batch: Sequence[MissingContent
 
 
 def fetch_on_demand(archive: Archive) -> Archive:
-    """Lets a clone fetch what it lacks when somebody reads it."""
+    """Lets a clone fetch missing contents when they are read."""
     folder = CloneFolder(archive.folder)
 
     def fetch(need: MissingContent) -> bytes:
-        # In a loop of its own: the caller may be inside one, or have none.
+        # In a separate loop: the caller may be inside one, or have none.
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(asyncio.run, _fetched(archive, folder, need.content)).result()
 
@@ -221,7 +221,7 @@ async def _fetched(archive: Archive, folder: CloneFolder, content: ContentRecord
 
 
 def _files_of_pack(folder: CloneFolder, pack: int) -> PackFiles:
-    """The files of a pack and of those that it leans on; of all packs where the index does not tell."""
+    """The files of a pack and of those that it needs; of all packs if the index does not say."""
     with ZrecReader(folder.index) as reader:
 
         def segments(*packs: int) -> list[SegmentRecord]:

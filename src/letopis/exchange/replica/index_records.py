@@ -51,7 +51,7 @@ class SegmentRecord(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Offset behind its last byte."""
+        """Offset after its last byte."""
         return self.start + self.size
 
 
@@ -173,7 +173,7 @@ def _parsed_content(fields: list[Any]) -> ContentRecord:
 
 
 def _parsed_beside(row: list[Any]) -> BesideRecord:
-    """What lies beside a check; kinds of later releases are passed over."""
+    """The contents beside a check; kinds of later releases are skipped."""
     kind, content, head, data = row
     if (kind == "sent") != (head is not None) or len(data) > _MOST_DATA:
         raise ValueError("not additional data of a check")
@@ -194,7 +194,7 @@ def _time(stamp: str) -> int:
 
 
 def _object(extra: str) -> Any:
-    """Details as JSON inside JSON where reading gives back the very same text, else as a text."""
+    """Details as JSON inside JSON if reading gives exactly the same text, otherwise as a text."""
     value = json.loads(extra)
     return value if isinstance(value, dict) and _text(value) == extra else extra
 
@@ -207,7 +207,7 @@ def _extra(value: Any) -> str:
     """Details of a check, none of which could make a later answer fail."""
     text = _text(value)
     CheckDetails.from_outside(json.loads(text))
-    # A number that stands there means a record of the origin's catalogue, not one of ours.
+    # A number there means a record of the catalogue of the origin, not of this one.
     return parted_extra(text).extra or "{}"
 
 
@@ -246,7 +246,7 @@ _NUMBER = slice(0, len(HEAD_MARK) + 10)
 
 
 def changed_keys(old: ZrecReader | None, new: ZrecReader) -> set[bytes] | None:
-    """Keys under which something came, went or changed; None when all have to be looked at."""
+    """Keys under which something was added, removed or changed; None if all have to be compared."""
     if old is None or old.stored_dictionary != new.stored_dictionary:
         return None
     before, after = _chunks(old), _chunks(new)

@@ -105,7 +105,7 @@ class _LocalFile(FileSource):
         self._file = path
 
     async def read(self, start: int, end: int) -> bytes:
-        """The bytes asked for."""
+        """The requested bytes."""
         self._expected()
         return await super().read(start, end)
 

@@ -94,7 +94,7 @@ class PackDemand:
 
 
 _PIECE = 512 << 10
-"""Bytes asked for at once: so many are lost at most when a run is killed."""
+"""Bytes per request: at most so many are lost if a run is killed."""
 _IN_FLIGHT = 4
 _TRIES = 3
 
@@ -144,7 +144,7 @@ class PackFetcher:
             self._place(segment)
 
     async def _checked(self, segment: SegmentRecord) -> None:
-        """The part has the right digest when this returns; one that was spoiled is fetched anew, once."""
+        """The part has the right digest when this returns; a damaged one is fetched again, once."""
         part = self._folder.parts / segment.file
         resumed = part.exists()
         await self._complete(segment, part)
@@ -175,7 +175,7 @@ class PackFetcher:
                 fsync_file(file)
 
     async def _piece(self, source: RangeSource, file: BinaryIO, start: int, end: int) -> None:
-        """A piece; asked for again when the connection was cut. What had come by then is kept."""
+        """A piece; requested again if the connection was cut. What has arrived until then is kept."""
         for left in reversed(range(_TRIES)):
             try:
                 self._keep(file, await source.read(start, end))

@@ -90,7 +90,7 @@ class PublishedPacks:
         return self._texts[pack]
 
     def publish(self, archive: Archive, held: Mapping[int, tuple[str, int]]) -> list[SegmentRecord]:
-        """The files that stand for these packs, written where they are new."""
+        """The files of these packs, written if they are new."""
         return [
             record
             for pack, (name, end) in held.items()
@@ -101,7 +101,7 @@ class PublishedPacks:
 
     def _link(self, source: Path, target: Path) -> None:
         """A second name costs nothing; where there can be none, the bytes are copied later."""
-        # A run that was broken off may have left a pack of this number that has been written anew since.
+        # An interrupted run may have left a pack of this number that has been rewritten since.
         target.unlink(missing_ok=True)
         with suppress(OSError):
             os.link(source, target)
@@ -119,7 +119,7 @@ class PublishedPacks:
         return SegmentRecord(pack, 0, name, target.stat().st_size, file_sha256(target), texts)
 
     def _log(self, archive: Archive, pack: int, name: str, end: int) -> Iterator[SegmentRecord]:
-        """What was published of a log, and its new bytes as a segment of their own."""
+        """What was published of a log, and its new bytes as a separate segment."""
         at = 0
         for record in self._known.get(pack, ()):
             self._check(archive, record)
@@ -273,7 +273,7 @@ def _index_lines(snapshot: RecordSnapshot, progress: Callable[[int], None]) -> t
 
 
 def _check_lines(document: DocumentRecord) -> Iterator[bytes]:
-    """The lines of one address; its title stands in the first."""
+    """The lines of one URL; its title is in the first."""
     key = surt_key(document.url)
     for place, check in enumerate(document.checks):
         yield check_line(key, check if place else check._replace(title=document.title))
@@ -330,7 +330,7 @@ def _retired(
     now: datetime,
     grace: float,
 ) -> int:
-    """Whoever began with a release older than the last has had the grace period to finish."""
+    """Clients that began with a release older than the last have had the grace period to finish."""
     if before is None or (now - datetime.fromisoformat(before.time)).total_seconds() < grace:
         return 0
     removed = packs.retire({record.file for record in segments})

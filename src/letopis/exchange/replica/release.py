@@ -39,7 +39,7 @@ def segment_name(log: str, start: int) -> str:
 
 
 def pack_file(name: str) -> tuple[int, int] | None:
-    """Number of the pack and offset of the first byte that a published name stands for; None for other names."""
+    """Number of the pack and offset of the first byte of a published name; None for other names."""
     found = _PACK_FILE.fullmatch(name)
     return (int(found[1]), int(found[2] or 0)) if found else None
 
@@ -87,7 +87,7 @@ class ArchiveRelease:
         return replace(self, hmac_sha256=_signature(self, key))
 
     def check_signature(self, key: bytes) -> None:
-        """`Refused` unless whoever made the release holds this key."""
+        """`Refused` unless the release was signed with this key."""
         if self.hmac_sha256 is None or not hmac.compare_digest(self.hmac_sha256, _signature(self, key)):
             raise Refused("the release is not signed with this key; ask the publisher for the right one")
 

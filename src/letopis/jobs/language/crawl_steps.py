@@ -116,7 +116,7 @@ class _DownloadFigures:
         self.share = 0.0
 
     def look(self, look: Observation) -> None:
-        """One look: whether anybody was asked, and whether the server wants to be left alone."""
+        """One check: whether a request was sent, and whether the server demands a pause."""
         self._not_asked += look.outcome is Outcome.REFUSED
         place, status = host(look.response.url), look.response.status
         if status in _BUSY_STATUSES:
@@ -130,7 +130,7 @@ class _DownloadFigures:
         return self._figures
 
     def wait(self, place: str, seconds: float) -> str:
-        """The same while a host is left alone: until when, and which status asked for that; 0 for the usual pause."""
+        """The same during a pause of a host: until when, and which status demanded it; 0 for the usual pause."""
         until = rfc3339(self._clock() + timedelta(seconds=seconds))
         return f"{self._figures}, {place} again at {until} ({self._busy.get(place, 0) or 'pause'})"
 
@@ -147,7 +147,7 @@ def download_step(step: etree._Element, run: QueryRun) -> bytes:
 
     def page_done(done: int, of: int, asked: int) -> None:
         quota.charge()
-        # Levels count alike, since nobody knows how many pages the next one has.
+        # Levels count the same, since it is unknown how many pages the next one has.
         share = (len(levels) + done / of) / ((depth or len(levels)) + 1)
         progress.share(share, words.page(share, asked, of - done))
 
@@ -182,14 +182,14 @@ def download_step(step: etree._Element, run: QueryRun) -> bytes:
 
 
 def _look_line(look: Observation) -> str:
-    """What became of one address: its status or what went wrong, the outcome, and the address."""
+    """The result of one URL: its status or what went wrong, the outcome, and the URL."""
     response = look.response
     said = response.failure.kind.value if response.failure else str(response.status)
     return f"{said} {look.outcome.value} {response.url}"
 
 
 def _capture_mode(step: etree._Element, run: QueryRun) -> CaptureMode:
-    """How pages are looked at; MissingExtra where a browser is wanted and none is here."""
+    """How pages are checked; MissingExtra if a browser is required and none is here."""
     steps = parse_steps(child_texts(step, "step"))
     capture = CaptureMode(bool_attribute(step, "browser"), bool_attribute(step, "requisites"), steps)
     if capture.browser:
@@ -207,7 +207,7 @@ def _limits(step: etree._Element) -> CrawlLimits:
 
 
 def _require_pages(figures: CrawlStats) -> None:
-    """A download that could reach nothing is no success; what nobody was asked for stands in its result."""
+    """A download that could reach nothing is no success; URLs without a request are in its result."""
     failed = sum(figures.errors.values())
     if not failed or failed < figures.fetched:
         return
@@ -276,7 +276,7 @@ def crawler_step(step: etree._Element, run: QueryRun) -> bytes:
 
 
 def _timed(run: QueryRun, timings: dict[str, Any], name: str, work: Callable[[], int]) -> int:
-    """The versions that some work took in; how long it took goes to the log and to `timings`."""
+    """The versions that were indexed; how long it took is written to the log and to `timings`."""
     before = time.perf_counter()
     count = work()
     timings[f"{name}_seconds"] = round(time.perf_counter() - before, 3)
@@ -285,7 +285,7 @@ def _timed(run: QueryRun, timings: dict[str, Any], name: str, work: Callable[[],
 
 
 def _catch_up(run: QueryRun, index: LinkIndex | WordIndex, total: int = 0) -> int:
-    """Brings an index up to date; `total` is how far it is behind, where that is known."""
+    """Brings an index up to date; `total` is how many versions it lacks, if that is known."""
     progress = run.context.progress
     count = index.catch_up(lambda done: progress.share(min(1.0, done / total) if total else 0.0), progress.cancelled)
     run.raise_if_cancelled()
@@ -318,7 +318,7 @@ def _rules_of(rules: UrlRules, name: str) -> UrlRules:
 
 
 def _indexed_element(run: QueryRun, moment: LinkSnapshot, url: str) -> str:
-    """What became of a start page: indexed, ignored by the rules, or not known to the index."""
+    """The state of a start page: indexed, ignored by the rules, or not known to the index."""
     verdict = run.rules.apply(url)
     if verdict.ignored:
         return element("page", {"url": url, "state": "ignored", "reason": verdict.reason})

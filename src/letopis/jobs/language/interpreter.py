@@ -50,7 +50,7 @@ def run_query(query: JobQuery, context: JobContext) -> bytes:
 
 
 def _query_run(steps: list[etree._Element], context: JobContext) -> QueryRun:
-    """What holds for the whole query, wherever in it it stands."""
+    """What applies to the whole query, wherever it is written."""
     rules = sum((rules_from_element(step) for step in steps if step.tag == "urltransform"), UrlRules())
     modes = [step.get("mode", "full") for step in steps if step.tag == "crawler"]
     return QueryRun(context, rules, "basic" if modes and set(modes) == {"basic"} else "full")

@@ -38,7 +38,7 @@ class _JobProgress:
             self._context.progress.share(done / of)
 
     def remark(self, sentence: str) -> None:
-        """For whoever reads the log of the job."""
+        """Writes a line to the log of the job."""
         self._context.progress.log(sentence)
 
     def cancelled(self) -> bool:
@@ -69,17 +69,17 @@ class QueryRun:
 
     @property
     def archive(self) -> Archive:
-        """The archive that is asked."""
+        """The archive of the query."""
         return self.context.archive
 
     @property
     def links(self) -> LinkIndex:
-        """The index of links, which may be behind."""
+        """The index of links, which may be out of date."""
         return link_index(self.archive)
 
     @property
     def words(self) -> WordIndex:
-        """The index of words, which may be behind."""
+        """The index of words, which may be out of date."""
         return word_index(self.archive)
 
     def graph(self) -> Graph:
@@ -89,7 +89,7 @@ class QueryRun:
         return self.links.graph()
 
     def operation_context(self) -> Context:
-        """What operations may use on behalf of whoever asked for the job."""
+        """What operations may use on behalf of the requester of the job."""
         context, requester = self.context, self.context.requester
         return Context(
             context.archive, user=requester.name, rights=requester.rights, private_ok=context.private_allowed,
@@ -97,7 +97,7 @@ class QueryRun:
         )  # fmt: skip
 
     def raise_if_cancelled(self) -> None:
-        """Raises Cancelled when nobody wants the answer any more."""
+        """Raises Cancelled if the job is no longer wanted."""
         if self.context.progress.cancelled():
             raise Cancelled("the job was stopped; what it had recorded stays")
 
