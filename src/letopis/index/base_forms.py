@@ -10,6 +10,7 @@ from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+from unicodedata import normalize
 
 from xxhash import xxh3_64_hexdigest
 
@@ -18,23 +19,15 @@ from letopis.config import SearchSettings
 from letopis.errors import SettingError
 from letopis.index.page_text import nfc
 from letopis.index.word_endings import (
-    BASE_ENDINGS,
-    CLOSED_WORDS,
-    DERIVED_ENDINGS,
-    FORM_ENDINGS,
-    INFINITIVE_ENDINGS,
-    NOUN_BEGINNINGS,
-    PARTICIPLE_ENDINGS,
-    REFLEXIVE_ENDINGS,
-    VERB_ENDINGS,
-    EndingPairs,
-)
+    BASE_ENDINGS, CLOSED_WORDS, DERIVED_ENDINGS, FORM_ENDINGS, INFINITIVE_ENDINGS, NOUN_BEGINNINGS, PARTICIPLE_ENDINGS,
+    REFLEXIVE_ENDINGS, VERB_ENDINGS, EndingPairs,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from letopis.index.hunspell import HunspellDictionary
 
 _MAX_CACHED_FORMS = 500_000
-_METHOD = "affixes and dictionaries agree; endings 5"
+_METHOD = "affixes and dictionaries agree; endings 6"
 """Part of the signature; another one when sources are used in another way."""
 _SHORTEST_STEM = 3
 """Letters before an ending that is replaced."""
@@ -131,9 +124,15 @@ class BaseForms:
         if base is None:
             base = _tidy(self._source().lemmatize(form, language))
         if base.endswith(VERB_ENDINGS.get(language, ())):
-            base = _verbal_base(form, base, language)
+            # An adverb rather than a transgressive: zdravě.
+            adverb = self._replaced(form, language, BASE_ENDINGS.get(language, ())) if form.endswith("ě") else None
+            base = adverb or _verbal_base(form, base, language)
         else:
             base = _derived_base(form, base, language)
+        name = base.capitalize()
+        # A name in -o is no adverb: Kladno.
+        if name.endswith("o") and not self._source().listed(base, language) and self.listed(name, language) == base:
+            return base
         return self._replaced(base, language, BASE_ENDINGS.get(language, ())) or base
 
     def listed(self, form: str, language: str) -> str | None:
@@ -170,7 +169,9 @@ class BaseForms:
     def _replaced(self, word: str, language: str, endings: EndingPairs) -> str | None:
         for ending, other in endings:
             stem = word.removesuffix(ending)
-            shortest = max(1, 5 - len(ending)) if language in _LONG_ENDINGS else _SHORTEST_STEM
+            # The vowel of a gender makes no ending longer: pláni is not of plat.
+            letters = len(ending) - (ending[-2:] in ("na", "no", "ny", "ni"))
+            shortest = max(1, 5 - letters) if language in _LONG_ENDINGS else _SHORTEST_STEM
             if len(stem) + len(ending) == len(word) and len(stem) >= min(_SHORTEST_STEM, shortest):
                 base = stem + other
                 if base != word and self.listed(base, language) == base:
@@ -214,7 +215,8 @@ def _derived_base(form: str, base: str, language: str) -> str:
     """The base form of a word that is derived from another, if the dictionary names the other: *hodinka*, *hodina*."""
     for derived, mark, endings in DERIVED_ENDINGS.get(language, ()):
         ending = next((ending for ending in endings if form.endswith(ending)), None)
-        if ending and len(form) - len(ending) >= _SHORTEST_STEM and mark not in base[-3:]:
+        has_mark = normalize("NFD", mark) in normalize("NFD", base[-3:])
+        if ending and len(form) - len(ending) >= _SHORTEST_STEM and not has_mark:
             return form.removesuffix(ending) + derived
     return base
 

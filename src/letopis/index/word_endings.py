@@ -26,14 +26,16 @@ _CZECH_VERB = "t l la lo li ly"
 _RUSSIAN_ADJECTIVE = "ая ее ое ие ые его ого ему ому ей ой ую им ым их ых ими ыми ем ом ий ый"
 
 FORM_ENDINGS: dict[str, EndingPairs] = {
-    # Passives belong to the verb: dokončena to dokončit, not to dokončený.
+    # Passives belong to the verb: dokončena to dokončit, not to dokončený. Long endings come first.
     "cs": (
-        *_instead({"en": "it", "ěn": "it", "ován": "ovat", "án": "at", "ut": "out", "it": "ít", "yt": "ýt"}, "a o y i"),
-        # Their consonants are softened: odsouzen, obrácen, ohrožen, zjištěn.
-        *_instead({"zen": "dit", "cen": "tit", "šen": "sit", "žen": "zit", "štěn": "stit", "ěn": "ět"}, "a o y i"),
-        *_instead({"žen": "hnout", "eden": "ést", "řen": "řít", "at": "mout", "en": "nout"}, "a o y i"),
-        # Or their vowels are short: zasažen, oblečen, kladen, nadšen.
-        *_instead({"ažen": "áhnout", "ečen": "éct", "aden": "ást", "dšen": "dchnout", "ezen": "ézt"}, "a o y i"),
+        # Vowels that were shortened: zasažen, oblečen, nadšen, nalezen.
+        *_instead({"ažen": "áhnout", "ečen": "éct", "dšen": "dchnout", "ezen": "ézt"}, "a o y i"),
+        *_instead({"ován": "ovat", "eden": "ést"}, "a o y i"),
+        # Consonants that were softened: odsouzen, obrácen, ohrožen, zjištěn.
+        *_instead({"štěn": "stit", "zen": "dit", "cen": "tit", "šen": "sit", "žen": "zit"}, "a o y i"),
+        *_instead({"žen": "hnout", "řen": "řít", "věn": "vět"}, "a o y i"),
+        *_instead({"en": "it", "ěn": "it", "án": "at", "ut": "out", "it": "ít", "yt": "ýt"}, "a o y i"),
+        *_instead({"at": "mout", "en": "nout", "ěn": "ět", "aden": "ást"}, "a o y i"),
         # Adjectives in -ský and verbs in -ovat have forms of their own: holandsku is of holandsko, kontaktuje no noun.
         *_instead({"sku": "sko", "skem": "sko", "cku": "cko", "ckem": "cko"}, ""),
         *_instead({"uj": "ovat"}, "i e í eš eme ete u ou"),
@@ -86,6 +88,9 @@ DERIVED_ENDINGS: dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]] = {
     "cs": (
         # Women's names and small things: kandidátka, hodinka.
         ("ka", "k", ("ka", "ky", "ku", "kou", "kám", "kách", "kami")),
+        ("ek", "k", ("ek",)),
+        ("ec", "c", ("ec",)),
+        ("ní", "n", ("ní", "ního", "nímu", "ním", "ních", "ními")),
         ("ník", "ník", ("níka", "níku", "níkovi", "níkem", "níci", "níky", "níků", "níkům", "nících")),
         ("ovat", "uj", ("uji", "uje", "uješ", "ujeme", "ujete", "ují", "uju", "ujou")),
     )
@@ -99,7 +104,8 @@ BASE_ENDINGS: dict[str, EndingPairs] = {
     # Adverbs, names of qualities are found with their adjective: bezplatně, rychlost.
     "cs": (
         ("ě", "ý"), ("ně", "ní"), ("ce", "ký"), ("sky", "ský"), ("cky", "cký"), ("ze", "hý"), ("še", "chý"),
-        ("ře", "rý"), ("e", "ý"), ("e", "í"), ("no", "ný"), ("ost", "ý"), ("ost", "í"),
+        ("ře", "rý"), ("e", "ý"), ("dne", "dní"), ("ze", "zí"), ("že", "ží"), ("no", "ný"), ("ost", "ý"),
+        ("nost", "ní"),
     ),
     "sk": (("e", "y"), ("o", "y"), ("o", "ý"), ("e", "ý"), ("sky", "ský"), ("cky", "cký"), ("o", "í")),
     "ru": (("о", "ый"), ("о", "ий"), ("е", "ий"), ("и", "ий"), ("о", "ой")),

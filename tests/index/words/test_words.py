@@ -214,7 +214,11 @@ def test_wordfigure_and_lock_want_one_word(small: Archive) -> None:
     [("cs", "katedře", "katedra"), ("sk", "knihou", "kniha"), ("ru", "газетой", "газета"), ("en", "pages", "page"),
      ("ru", "отчётом", "отчет"), ("de", "häuser", "haus"), ("xx", "pages", "pages"), ("cs", "lt0001x01", "lt0001x01"),
      ("cs", "hodinku", "hodinka"), ("cs", "válečníci", "válečník"), ("cs", "kontaktuje", "kontaktovat"),
-     ("cs", "napadat", "napadat"), ("cs", "velkou", "velký")],
+     ("cs", "napadat", "napadat"), ("cs", "velkou", "velký"), ("cs", "nalezena", "nalézt"), ("cs", "plány", "plán"),
+     ("cs", "vystavěna", "vystavět"), ("cs", "milenec", "milenec"), ("cs", "vrcholek", "vrcholek"),
+     ("cs", "virtuálního", "virtuální"), ("cs", "skříní", "skříň"), ("cs", "kladna", "kladno"),
+     ("cs", "česky", "český"), ("sk", "slovensku", "slovensko"), ("cs", "zdravě", "zdravý"),
+     ("cs", "bytostí", "bytost"), ("cs", "záři", "záře")],
 )  # fmt: skip
 def test_base_forms_come_from_dictionaries(language: str, form: str, base: str) -> None:
     assert BaseForms(SearchSettings()).of(language)[form] == base
