@@ -1,6 +1,6 @@
-"""Base forms of words: those set by users first, then affix files and the dictionaries of simplemma together.
+"""Base forms of words: what people settled first, then affix files and the dictionaries of simplemma together.
 
-Base forms of a dictionary are corrected by the endings of `word_endings`.
+What a dictionary says is corrected by the endings of `word_endings`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,17 @@ from letopis.config import SearchSettings
 from letopis.errors import SettingError
 from letopis.index.page_text import nfc
 from letopis.index.word_endings import (
-    BASE_ENDINGS, CLOSED_WORDS, DERIVED_ENDINGS, FORM_ENDINGS, INFINITIVE_ENDINGS, NOUN_BEGINNINGS, PARTICIPLE_ENDINGS,
-    REFLEXIVE_ENDINGS, VERB_ENDINGS, EndingPairs,
-)  # fmt: skip
+    BASE_ENDINGS,
+    CLOSED_WORDS,
+    DERIVED_ENDINGS,
+    FORM_ENDINGS,
+    INFINITIVE_ENDINGS,
+    NOUN_BEGINNINGS,
+    PARTICIPLE_ENDINGS,
+    REFLEXIVE_ENDINGS,
+    VERB_ENDINGS,
+    EndingPairs,
+)
 
 if TYPE_CHECKING:
     from letopis.index.hunspell import HunspellDictionary
@@ -32,36 +40,36 @@ _METHOD = "affixes and dictionaries agree; endings 6"
 _SHORTEST_STEM = 3
 """Letters before an ending that is replaced."""
 _LONG_ENDINGS = frozenset({"cs"})
-"""Languages whose long endings suffice after fewer letters: uveden, nucen."""
+"""Languages whose long endings say enough after fewer letters: uveden, nucen."""
 
 
 class LemmaSource(Protocol):
     """Dictionaries of forms with their base forms."""
 
     def lemmatize(self, form: str, language: str) -> str:
-        """The base form of a word; a guess if no dictionary has it."""
+        """The base form of a word; where no dictionary has it, a guess."""
 
     def listed(self, form: str, language: str) -> str | None:
-        """The base form as the dictionary lists it; None if it does not have the form."""
+        """The base form as the dictionary lists it; None where it does not have the form."""
 
 
 @lru_cache(maxsize=1)
 def simplemma_source() -> LemmaSource:
     """Simplemma over tables in the cache folder of this user."""
-    # A tenth of a second that queries answered by the index do not need.
+    # A tenth of a second that questions answered by the index itself need not pay.
     tables = import_module("letopis.index.lemma_tables")
     source: LemmaSource = tables.SimplemmaSource(tables.cache_folder())
     return source
 
 
 def _hunspell(file: Path) -> HunspellDictionary:
-    # The same for affix files, which few archives use.
+    # The same holds for affix files, which few archives name.
     found: HunspellDictionary = import_module("letopis.index.hunspell").load_hunspell(file)
     return found
 
 
 class _FormTable(dict[str, str]):
-    """Base forms of one language, computed once per form."""
+    """Base forms of one language, worked out once a form."""
 
     def __init__(self, find: Callable[[str], str]) -> None:
         super().__init__()
@@ -117,7 +125,7 @@ class BaseForms:
         return find
 
     def _lemma(self, form: str, language: str) -> str:
-        """The base form of the dictionary, corrected by endings."""
+        """What the dictionary says, corrected by endings."""
         if form in (closed := CLOSED_WORDS.get(language, {})):
             return closed[form]
         base = self._replaced(form, language, FORM_ENDINGS.get(language, ())) or self.listed(form, language)
@@ -136,10 +144,10 @@ class BaseForms:
         return self._replaced(base, language, BASE_ENDINGS.get(language, ())) or base
 
     def listed(self, form: str, language: str) -> str | None:
-        """The base form that the dictionary of a language lists, in lower case; None if it has no such form."""
+        """The base form that the dictionary of a language lists, in lower case; None where it has no such form."""
         found = self._source().listed(form, language)
         noun = self._source().listed(form.capitalize(), language) if language in _CAPITAL_NOUNS or not found else None
-        # A noun without an ending is more likely a noun than the imperative of a verb: Besuch, besuchen.
+        # A noun without an ending is rather itself than the imperative of a verb: Besuch, besuchen.
         if noun and (not found or found == f"{form}en" or (found == f"{form}n" and not form.endswith("e"))):
             found = noun
         if found and form.endswith(INFINITIVE_ENDINGS.get(language, ())) and found.endswith(VERB_ENDINGS[language]):
@@ -147,16 +155,16 @@ class BaseForms:
         return None if found is None else _tidy(found)
 
     def is_settled(self, form: str) -> bool:
-        """Whether users set its base form."""
+        """Whether people said what its base form is."""
         return form in self._settled
 
     def noun_base(self, form: str, language: str) -> str | None:
-        """The base form of the noun that a form can also be, in a language that capitalizes nouns."""
+        """The base form of the noun that a form is as well, of a language that tells nouns by their capitals."""
         noun = self._source().listed(form.capitalize(), language) if language in _CAPITAL_NOUNS else None
         return _tidy(noun) if noun and noun[0].isupper() else None
 
     def is_closed(self, form: str, language: str) -> bool:
-        """Whether endings do not apply to a form: of a closed class, or a noun that looks like a participle."""
+        """Whether endings say nothing about a form: of a closed class, or a noun that looks like a participle."""
         if form in CLOSED_WORDS.get(language, {}):
             return True
         start = NOUN_BEGINNINGS.get(language)
@@ -179,7 +187,7 @@ class BaseForms:
         return None
 
     def guesses(self, form: str, spoken: Container[str]) -> list[str]:
-        """Base forms of a word of unknown language: one for each language of a page, and the word."""
+        """Base forms of a word of unknown language: one for each language that some page speaks, itself included."""
         asked = [language for language in (*self.languages, *self._affix_files) if language in spoken]
         found = dict.fromkeys(self.of(language)[form] for language in asked)
         return list(dict.fromkeys([*found, form]))
@@ -191,8 +199,8 @@ _CAPITAL_NOUNS = frozenset({"de"})
 def _agreed_base(form: str, lemma: str, affixed: HunspellDictionary) -> str:
     """The base by rules, unless simplemma names another word that the rules know too.
 
-    Rules alone cannot tell which of several words a form belongs to, and dictionaries list irregular forms as separate
-    words.
+    Rules alone cannot tell which of several words a form belongs to, and
+    dictionaries list irregular forms as words of their own.
     """
     if lemma != form and lemma.lower() in affixed:
         return lemma
@@ -200,7 +208,7 @@ def _agreed_base(form: str, lemma: str, affixed: HunspellDictionary) -> str:
 
 
 def _verbal_base(form: str, verb: str, language: str) -> str:
-    """The verb of a form; participles and reflexive verbs are separate words, listed or not."""
+    """The verb to which a form belongs; participles and reflexive verbs are words of their own, listed or not."""
     for ending, other in PARTICIPLE_ENDINGS.get(language, ()):
         stem = form.removesuffix(ending)
         if _SHORTEST_STEM <= len(stem) < len(form) and _is_participle(stem + other, verb, language):
@@ -212,7 +220,7 @@ def _verbal_base(form: str, verb: str, language: str) -> str:
 
 
 def _derived_base(form: str, base: str, language: str) -> str:
-    """The base form of a word that is derived from another, if the dictionary names the other: *hodinka*, *hodina*."""
+    """The base form of a word that is made of another, where the dictionary names the other: *hodinka*, *hodina*."""
     for derived, mark, endings in DERIVED_ENDINGS.get(language, ()):
         ending = next((ending for ending in endings if form.endswith(ending)), None)
         has_mark = normalize("NFD", mark) in normalize("NFD", base[-3:])

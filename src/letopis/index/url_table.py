@@ -1,6 +1,4 @@
-"""URLs by number: tens of millions in about 80 bytes each, how each answered over time (errors, redirects),
-and where the rules for URLs of a host send it.
-"""
+"""URLs by number, tens of millions in about 80 bytes each: how they answered over time, where URL rules send them."""
 
 from __future__ import annotations
 
