@@ -73,7 +73,7 @@ def test_repair_saves_what_only_the_catalogue_has_when_a_table_is_damaged(
 
 
 @pytest.mark.parametrize("damage", [b"\xe4", b"#"], ids=["no text", "no statement"])
-@pytest.mark.parametrize("table", [b"host", b"account_token"])
+@pytest.mark.parametrize("table", [b"host", b"account_token", b"account_user"])
 def test_a_damaged_definition_of_a_table_hides_no_other_table(
     tmp_path: Path, sound: Path, table: bytes, damage: bytes
 ) -> None:
@@ -86,6 +86,7 @@ def test_a_damaged_definition_of_a_table_hides_no_other_table(
     with Archive(folder) as archive:
         assert [archive.get(put.url, at=put.at).body for put in damage_puts()] == [put.body for put in damage_puts()]
         assert accounts_of(archive).sign_in("ada", "a long password") is not None
+        assert [token.name for token in accounts_of(archive).tokens()] == ["laptop"]
         assert list(archive.verify()) == []
 
 

@@ -24,8 +24,15 @@ from letopis.binary import fsync_folder, make_private_file, write_errors
 from letopis.catalog.catalog import Catalog
 from letopis.catalog.database import Cursor
 from letopis.catalog.dialect import Sqlite
-from letopis.catalog.schema import SCHEMA_VERSION, TYPED_TABLES, damaged_json, misfits, schema_statements
-from letopis.catalog.table_copy import known_tables
+from letopis.catalog.schema import (
+    CATALOG_TABLES,
+    SCHEMA_VERSION,
+    TYPED_TABLES,
+    damaged_json,
+    misfits,
+    schema_statements,
+)
+from letopis.catalog.table_copy import TOPICS, known_tables
 from letopis.model.printing import counted
 from letopis.urls import host as host_of
 from letopis.urls import surt, url_key
@@ -59,7 +66,7 @@ def salvage_rows(damaged: Path, draft: Path) -> tuple[bool, tuple[str, ...]]:
                 copy.rename(draft)
                 return True, ()
             return False, ()
-        _mend_definitions(copy, draft)
+        _mend_definitions(copy)
         return False, tuple(_copy_tables(copy, draft))
     finally:
         _remove_with_log(copy)
@@ -117,17 +124,20 @@ def _is_sound_again(copy: Path) -> bool:
         return False
 
 
-def _mend_definitions(copy: Path, draft: Path) -> None:
-    """A table whose definition or name is damaged gets that of the draft: its rows may be sound."""
+def _mend_definitions(copy: Path) -> None:
+    """A table whose definition or name is damaged gets the one of this release: its rows may be sound."""
     with (
         suppress(*_UNREADABLE),
         closing(sqlite3.connect(copy, isolation_level=None)) as source,
-        closing(sqlite3.connect(draft, isolation_level=None)) as target,
+        closing(sqlite3.connect(":memory:")) as known,
     ):
+        for ddl in (CATALOG_TABLES, *TOPICS.values()):
+            for statement in schema_statements(Sqlite.types, ddl):
+                known.execute(statement)
         source.text_factory = _text
         source.execute(_FORGIVING)
         source.execute("UPDATE sqlite_master SET name = tbl_name WHERE type = 'table' AND name <> tbl_name")
-        for name, sql in target.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall():
+        for name, sql in known.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall():
             try:
                 source.execute(f"SELECT 1 FROM {name} LIMIT 0")
             except _UNREADABLE:

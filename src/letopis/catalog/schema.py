@@ -84,9 +84,9 @@ MIGRATIONS: dict[int, Migration] = {1: _give_up_the_row_of_the_turn}
 """Steps from version n to n + 1, by n. An archive is backed up before the first one runs."""
 
 
-def schema_statements(types: dict[str, str]) -> list[str]:
+def schema_statements(types: dict[str, str], ddl: str = CATALOG_TABLES) -> list[str]:
     """The DDL with the types of an engine."""
-    text = re.sub(r"\{(\w+)\}", lambda match: types[match[1]], CATALOG_TABLES)
+    text = re.sub(r"\{(\w+)\}", lambda match: types[match[1]], ddl)
     return [part.strip() for part in text.split(";") if part.strip()]
 
 
@@ -290,9 +290,8 @@ def ensure_tables(database: Database, topic: str, ddl: str) -> None:
     made = _KNOWN_TABLES.setdefault(database, set())
     if topic in made:
         return
-    text = re.sub(r"\{(\w+)\}", lambda match: database.dialect.types[match[1]], ddl)
     with database.transaction() as cursor:
-        for statement in filter(None, map(str.strip, text.split(";"))):
+        for statement in schema_statements(database.dialect.types, ddl):
             cursor.run(statement)
         for table in ADDED_COLUMNS:
             if f" {table} (" in ddl:
