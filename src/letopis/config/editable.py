@@ -86,16 +86,29 @@ def edited_value(settings: Settings, name: str, text: str) -> Any:
         raise UsageError(f"{name} is set in the {settings.source_of(name)}; change it there")
     if len(text) > LONGEST_VALUE or any(ord(letter) < 32 and letter not in "\n\r\t" for letter in text):
         raise UsageError(f"{name}: at most {LONGEST_VALUE} characters are taken, none of them control characters")
+    bounds = EDITABLE[name]
     try:
         value = fitted_value(row, text.replace("\r\n", "\n").strip())
     except SettingError as error:
-        raise UsageError(str(error)) from None
-    bounds = EDITABLE[name]
-    if bounds is not None and not bounds[0] <= value <= bounds[1]:
-        least, most = (format_size(int(b)) if row.unit == "bytes" else f"{b:g} {row.unit}".rstrip() for b in bounds)
-        raise UsageError(f"{name} must be between {least} and {most}")
+        # Of a number people want to hear these bounds, not those that hold for settings of the machine.
+        raise UsageError(_outside(row, bounds) if bounds and _is_number(text) else str(error)) from None
+    if bounds and not bounds[0] <= value <= bounds[1]:
+        raise UsageError(_outside(row, bounds))
     _refuse_turned(_changed(settings, {name: value}))
     return value
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _outside(row: Setting, bounds: tuple[float, float]) -> str:
+    least, most = (format_size(int(b)) if row.unit == "bytes" else f"{b:g} {row.unit}".rstrip() for b in bounds)
+    return f"{row.name} must be between {least} and {most}"
 
 
 def is_editable(settings: Settings, row: Setting) -> bool:
