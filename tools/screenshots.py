@@ -77,6 +77,8 @@ def addresses(archive: Archive, world: World) -> dict[str, str]:
         "settings": "/settings",
         "login": "/login",
         "accounts": "/accounts",
+        "audit-log": "/audit",
+        "help": "/help",
         "join": f"/join?invitation={_invitation(archive)}",
         "save": f"/save?url={lively}",
         "reference": "/docs",
