@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
 from letopis.archive import Archive
-from letopis.model import Observation, Outcome, Put, Response
+from letopis.model import Failure, FailureKind, Observation, Outcome, Put, Response
 
 HOST = "large.example"
 _EACH = 100
@@ -17,7 +17,7 @@ _EACH = 100
 _NEAR = 6
 """Pages that a page leads to besides its neighbours."""
 _GONE = 200
-"""Addresses that answer with an error, and as many that redirect."""
+"""Addresses that answer with an error, as many that do not answer, and as many that redirect."""
 
 
 def fill_site(archive: Archive, pages: int, tell: Callable[[str], None]) -> None:
@@ -53,13 +53,17 @@ def _news(pages: int, at: datetime) -> Iterator[Put]:
 def _troubles(pages: int, at: datetime) -> Iterator[Observation]:
     for number in range(min(_GONE, pages // 10)):
         yield _look(f"gone/{number}.html", 404, at, ())
+        yield _look(f"mute/{number}.html", 0, at, ())
         yield _look(f"old/{number}.html", 301, at, (("Location", f"/older/{number}.html"),))
         yield _look(f"older/{number}.html", 301, at, (("Location", f"/{_path(number)}"),))
 
 
 def _look(path: str, status: int, at: datetime, headers: tuple[tuple[str, str], ...]) -> Observation:
-    response = Response(_url(path), _url(path), status, (("Content-Type", "text/html"), *headers), b"", at)
-    return Observation(response, Outcome.UNAVAILABLE if status >= 400 else Outcome.UNCHANGED, dated=True)
+    failure = None if status else Failure(FailureKind.TIMEOUT, "no answer in 30 s")
+    fields = (("Content-Type", "text/html"), *headers) if status else ()
+    response = Response(_url(path), _url(path), status, fields, b"", at, failure=failure)
+    redirects = 300 <= status < 400
+    return Observation(response, Outcome.UNCHANGED if redirects else Outcome.UNAVAILABLE, dated=True)
 
 
 def _url(path: str) -> str:
@@ -81,6 +85,8 @@ def _article(number: int, pages: int, news: str) -> bytes:
     links = "".join(f'<a href="/{_path(other % (pages * 9 // 10))}">See also {other % 1000}</a> ' for other in near)
     if number % 50 == 0:
         links += f'<a href="/gone/{number // 50 % _GONE}.html">Lost</a> '
+    if number % 60 == 0:
+        links += f'<a href="/mute/{number // 60 % _GONE}.html">Silent</a> '
     if number % 70 == 0:
         links += f'<a href="/old/{number // 70 % _GONE}.html">Moved</a> '
     title = "Notice" if number % 40 == 7 else f"Article {number}{' now' if news == 'renamed' else ''}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import re
 import threading
 from base64 import urlsafe_b64encode
@@ -440,6 +441,15 @@ def test_a_name_that_is_not_ours_is_not_answered(make_archive: Any, host: str) -
 def test_our_own_names_and_addresses_are_answered(make_archive: Any, host: str) -> None:
     with running(make_archive(hosts=("archive.example",))) as web:
         assert web.get("/api/v1/stats", Host=host).status == 200
+
+
+def test_styles_are_sent_packed_and_pages_with_secrets_in_their_forms_are_not(make_archive: Any) -> None:
+    with running(make_archive()) as web:
+        packed = web.get("/static/letopis.css", Accept_Encoding="gzip, br")
+        assert packed.headers["content-encoding"] == "gzip"
+        assert packed.headers["vary"] == "Accept-Encoding"
+        assert gzip.decompress(packed.body) == web.get("/static/letopis.css").body
+        assert "content-encoding" not in web.get("/", Accept="text/html", Accept_Encoding="gzip").headers
 
 
 def test_other_sites_may_read_archived_content_only_where_the_owner_says_so(make_archive: Any) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bench.pages import VIEWS, run, run_large
+from bench.pages import MOST_KB, VIEWS, run, run_large
 from bench.serving.many_pages import Scale
 
 FLOOR = 250.0
@@ -31,6 +31,7 @@ def test_every_page_over_twenty_thousand_urls_stays_below_its_bound(tmp_path: Pa
     rows = run(tmp_path, Scale(urls=20_000, hosts=100, watches=2_000), lambda text: None, days=2)
     assert len(rows) > 20
     assert {row.name: row.page for row in rows if row.page > FLOOR} == {}
+    assert {row.name: row.bytes for row in rows if row.bytes > 1000 * MOST_KB} == {}
 
 
 @pytest.mark.files
@@ -39,3 +40,4 @@ def test_every_view_of_ten_thousand_indexed_pages_stays_below_its_bound(tmp_path
     rows = run_large(tmp_path, 10_000, lambda text: None, only=(*VIEWS, "changes, further", "map, earlier"))
     assert len(rows) == len(VIEWS) + 3
     assert {row.name: row.page for row in rows if row.page > SITE_FLOOR} == {}
+    assert {row.name: row.bytes for row in rows if row.bytes > 1000 * MOST_KB} == {}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from fastapi import APIRouter, FastAPI
 from fastapi.staticfiles import StaticFiles
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
@@ -49,7 +50,9 @@ def create_app(archive: Archive, door: ReplayDoor | None = None) -> FastAPI:
     # Taken as they are, not included once more: what they validate is made ready once in a process.
     app.router.routes += [*_events.routes, *_operations(), *_SERVICE, *PAGE_ROUTES, *login.router.routes]
     app.router.routes.append(Route("/mcp", McpEndpoint(), methods=["POST"]))
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    # Styles and scripts hold nothing secret. Pages hold the tokens of their forms beside what their address brought in,
+    # and the length of both compressed together would give the tokens away.
+    app.mount("/static", GZipMiddleware(StaticFiles(directory=STATIC), compresslevel=6), name="static")
     # The last one added sees a request first.
     app.add_middleware(AccessGate, archive=archive, sessions=app.state.auth.sessions)
     app.add_middleware(ProblemPages)
