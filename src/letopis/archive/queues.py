@@ -135,9 +135,9 @@ class FrontierQueue:
     def load(self, host: int, now: int, new: bool, limit: int) -> list[QueuedUrl]:
         """Due URLs of a host and kind, best first."""
         rows = self._catalog.queues.load(host, now, new, limit)
-        # Read after the URLs: the mark is written in the transaction of the first crawl of another account.
-        self.for_others = self.for_others or self._catalog.queues.has_foreign()
-        return [QueuedUrl(*row) for row in rows]
+        # Read with the URLs: the mark is written in the transaction of the first crawl of another account.
+        self.for_others = self.for_others or any(foreign for *_, foreign in rows)
+        return [QueuedUrl(*row[:-1]) for row in rows]
 
     def add(self, rows: Sequence[NewUrl], now: int) -> list[int]:
         """Stores unseen URLs in a separate transaction; ids of the hosts of this agent that got any."""
