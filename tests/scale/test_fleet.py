@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
@@ -75,6 +76,22 @@ def test_agents_that_are_cut_from_the_database_go_on(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                 "WHERE datname = current_database() AND pid != pg_backend_pid()"
             )
+    fleet.wait()
+    assert_polite(web)
+    assert_complete(web, scaled_settings, tmp_path)
+
+
+def test_agents_go_on_after_the_database_has_crashed_in_the_middle(
+    web: Web, fleet: Fleet, scaled_settings: Settings, crash_database: Callable[[], None], tmp_path: Path
+) -> None:
+    stopped = fleet.start()
+    fleet.start()
+    fleet.when(25)
+    stopped.send_signal(signal.SIGSTOP)
+    crash_database()
+    stopped.send_signal(signal.SIGCONT)
+    fleet.when(50)
+    crash_database()
     fleet.wait()
     assert_polite(web)
     assert_complete(web, scaled_settings, tmp_path)
