@@ -27,6 +27,22 @@ def test_four_agents_find_what_one_finds(web: Web, fleet: Fleet, scaled_settings
     assert_complete(web, scaled_settings, tmp_path)
 
 
+def test_an_agent_waits_for_the_first_crawl_that_somebody_plans(
+    web: Web, fleet: Fleet, scaled_settings: Settings, tmp_path: Path
+) -> None:
+    words = [sys.executable, "-m", "letopis.cli", "--archive", str(tmp_path / "early"), "crawl", "--delay", "0.05"]
+    ways = variables(scaled_settings.database.url, scaled_settings.store)
+    waiting = subprocess.Popen(words, env={**outside(), **ways}, stderr=subprocess.PIPE, text=True)
+    assert waiting.stderr is not None
+    assert "nothing is planned; waiting for pages that others plan" in waiting.stderr.readline()
+    planning = [*words[:4], str(tmp_path / "other"), "crawls", "add", web.server.world.seeds()[0]]
+    subprocess.run(planning, env={**outside(), **ways}, check=True, timeout=300)
+    fleet.when(3)
+    waiting.send_signal(signal.SIGTERM)
+    _, told = waiting.communicate(timeout=300)
+    assert waiting.returncode == 0, told
+
+
 def test_agents_come_and_go(web: Web, fleet: Fleet, scaled_settings: Settings, tmp_path: Path) -> None:
     first = fleet.start()
     fleet.when(20)

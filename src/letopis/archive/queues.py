@@ -28,8 +28,8 @@ __all__ = [
     "CrawlPlan", "FrontierQueue", "FrontierState", "HeldHosts", "HostLeases", "HostState", "HostUpdate",
     "LeasedQueue", "LeasesLost", "NewUrl", "NewestKeys", "PauseRow", "PauseRows", "PlanSpending", "PlannedUrl",
     "QueueUpdate", "QueuedUrl", "Shard", "count_due", "crawl_plans", "drop_site", "enqueue_crawl", "host_leases",
-    "is_within_reach", "keeps_crawl_plans", "leases_hosts", "pause_rows", "queue_counts", "take_figures",
-    "take_in_links", "visited_hosts",
+    "is_queue_empty", "is_within_reach", "keeps_crawl_plans", "leases_hosts", "pause_rows", "queue_counts",
+    "take_figures", "take_in_links", "visited_hosts",
 ]  # fmt: skip
 
 
@@ -459,6 +459,11 @@ def take_in_links(archive: Archive) -> None:
 def queue_counts(archive: Archive) -> QueueCounts:
     """How many URLs wait for a first visit, and how many are revisited."""
     return archive.catalog.queues.waiting()
+
+
+def is_queue_empty(archive: Archive) -> bool:
+    """Whether no URL waits for a visit, first or other; however many there are, they are not counted."""
+    return archive.catalog.queues.is_empty()
 
 
 def count_due(archive: Archive) -> int:

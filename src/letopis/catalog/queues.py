@@ -248,6 +248,13 @@ class Queues:
             (host,),
         )
 
+    def is_empty(self) -> bool:
+        """Whether no URL is planned."""
+        planned = any(
+            self._database.one(f"SELECT 1 FROM resource WHERE state = {kind} LIMIT 1") for kind in (NEW, AGAIN)
+        )
+        return not planned and not self.has_inbox()
+
     def waiting(self) -> QueueCounts:
         """How many URLs are planned."""
         # One query per state: each has a separate small index.
