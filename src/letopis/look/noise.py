@@ -8,6 +8,7 @@ loaded at the first page that needs them.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
 from letopis import extract
@@ -38,16 +39,29 @@ class NoiseMemory:
         self._touched: set[str] = set()
         self._habits: dict[str, PageHabits] = {}
 
+    def expect(self, urls: Iterable[str]) -> None:
+        """Reads the profiles of the hosts of these pages together: a crawl may have a page of each of many hosts."""
+        names = set(map(host_of, urls))
+        for name in names & self._profiles.keys():
+            self._profiles.move_to_end(name)
+        missing = sorted(names - self._profiles.keys())
+        found = self._memory.profiles(missing)
+        for name in missing:
+            self._add(name, found.get(name, b""))
+
     def profile(self, url: str) -> HostProfile:
         """What the pages of the host of this URL have in common."""
         name = host_of(url)
         found = self._profiles.get(name)
         if found is None:
-            data = self._memory.profile(name)
-            found = self._profiles[name] = HostProfile.from_bytes(data) if data else HostProfile()
-            self._shrink()
+            found = self._add(name, self._memory.profile(name))
         self._profiles.move_to_end(name)
         return found
+
+    def _add(self, name: str, data: bytes) -> HostProfile:
+        added = self._profiles[name] = HostProfile.from_bytes(data) if data else HostProfile()
+        self._shrink()
+        return added
 
     def _shrink(self) -> None:
         """Removes one whose profile is in the record: those used last are at the end, and few are not recorded yet."""
@@ -99,6 +113,10 @@ class PageReader:
             return Observation(response, Outcome.NEW, page, identity=identity)
         change = self._compare(response.url, page, known)
         return Observation(response, Outcome.CHANGED, page, change, identity=identity)
+
+    def expect(self, urls: Iterable[str]) -> None:
+        """These pages are judged next: what is known about their hosts is read together."""
+        self._noise.expect(urls)
 
     def learns_from(self, url: str, identity: Identity) -> bool:
         """Whether a new page is in the sample that teaches what its host's pages share.
