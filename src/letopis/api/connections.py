@@ -1,7 +1,8 @@
 """Connections of clients within bounds of time and number: one that is slow keeps nobody else from being served.
 
 A header has to come within seconds and within a bound of bytes, a body and its reader have to move on, and when
-descriptors run short those who have asked for nothing yet are let go first. So whoever asks at once is always answered, the health check among them.
+descriptors run short those who have asked for nothing yet are let go first. So whoever asks at once is always answered,
+the health check among them.
 """
 
 from __future__ import annotations
