@@ -52,6 +52,7 @@ _PATIENCE = 0.5
 _KINDS = {
     "text/html": "HTML", "application/xhtml+xml": "XHTML", "application/pdf": "PDF", "application/json": "JSON",
     "text/plain": translatable("plain text"), "text/markdown": "Markdown", "application/xml": "XML", "text/xml": "XML",
+    "application/atom+xml": "Atom", "application/rss+xml": "RSS", "application/epub+zip": "EPUB", "text/csv": "CSV",
 }  # fmt: skip
 """What people call the types of documents; what is not named here has its own name."""
 _OTHERWISE = {"from": "since", "to": "at"}
