@@ -89,9 +89,7 @@ def test_a_row_of_changes_names_all_that_went_and_came(tmp_path: Path) -> None:
         with running(opened) as client:
             (row,) = rows(client, f"/site/shop.example?view=changes&since={rfc3339(at(10))}&as=json")
             shown = client.get(f"/site/shop.example?view=changes&since={rfc3339(at(10))}").text
-    said = [
-        f"{name} of this chair is <del>{was}</del> <ins>{is_}</ins>" for name, was, is_ in facts
-    ]
+    said = [f"{name} of this chair is <del>{was}</del> <ins>{is_}</ins>" for name, was, is_ in facts]
     first, others = shown.partition("<summary>and 2 more</summary>")[::2]
     assert [one in first for one in said] == [True, True, False]
     assert [one in others for one in said] == [False, False, True]

@@ -69,7 +69,6 @@ class ReplacedText(NamedTuple):
         pieces = gone[:first], gone[first : len(gone) - last], came[first : len(came) - last], gone[len(gone) - last :]
         return TextParts(*map(" ".join, pieces))
 
-
     @property
     def is_number(self) -> bool:
         """Whether neither text has a word that says what it is."""
