@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import groupby
 from types import MappingProxyType, SimpleNamespace
@@ -52,6 +53,7 @@ from letopis.web.charts import Bar, bars, growth_line
 from letopis.web.jobs import open_runs
 from letopis.web.languages import translatable
 from letopis.web.login import local_path
+from letopis.web.maps import TitleShortener
 from letopis.web.pages import FormDep, PageRoute, form_status, iso_day, render_page, url_in_path
 from letopis.web.tables import MOST_ROWS, TableColumn, make_table, table_download
 
@@ -101,11 +103,21 @@ def overview(request: Request, archive: ArchiveDep, before: str = "") -> Respons
         request, "overview.html", stats=known.soon("stats", 10, archive.stats), queue=queue,
         days=days, ends=ends,
         hosts=known.soon("hosts", 10, lambda: busiest_hosts(archive, 12)), changes=changes[:_LISTED],
+        named=_names((one.url, one.title) for one in changes),
         older=changes[_LISTED - 1].id if len(changes) > _LISTED else None, before=before,
         first_start=not changes and not before and queue.new == 0,
         alerts=shown_alerts(request, AlertsQuery(limit=_ALERTS)), unread=count_unread(request),
         runs=open_runs(context), watches=sum(tag.watches for tag in watch_tags(context, NoParameters())),
     )  # fmt: skip
+
+
+def _names(pages: Iterable[tuple[str, str]]) -> Callable[[str, str], str]:
+    """What to call pages of many sites, by address and title: without the name of a site that several of it have."""
+    titles: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for url, title in pages:
+        titles[host(url)][url] = title
+    short = {name: TitleShortener(found.values()) for name, found in titles.items() if len(found) > 1}
+    return lambda url, title: short[host(url)].of(title) if host(url) in short else title
 
 
 SITE_COLUMNS = (
