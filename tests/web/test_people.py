@@ -334,6 +334,7 @@ def test_the_audit_log_names_runs_and_searches_and_tells_what_is_gone(archive: A
     page = AuditedThing("example.org/", "/url/http://example.org/")
     assert audited_things(context, "watch added", "http://example.org/") == [page]
     assert audited_things(context, "setting changed", "store.keep_for = 7d")[0].page == "/settings?q=store.keep_for"
+    assert audited_things(context, "compacted", "full") == [AuditedThing("the whole archive")]
     assert audited_things(context, "login", "") == []
 
 
@@ -341,6 +342,7 @@ def test_the_help_says_the_four_tasks_in_both_languages(web: WebClient) -> None:
     shown = web.get("/help").text
     for place in ("/watches", "/alerts", "/jobs#start", "/sites", "/accounts", "/docs"):
         assert f'<a href="{place}">' in shown.partition("<main")[2].partition("</main>")[0]
+    assert "<kbd>/</kbd>" in shown
     assert "Watch a price" in web.get("/guide").text
     assert "Hlídat cenu" in web.get("/help", Accept_Language="cs").text
     assert '<a href="/help">Help</a>' in web.get("/").text
