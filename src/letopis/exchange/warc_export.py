@@ -22,9 +22,8 @@ from letopis.archive.cluster import PieceRunner
 from letopis.archive.imported import StoredSource, checks_between, sources_of, waiting_revisits
 from letopis.archive.requests import StoredExchange
 from letopis.archive.sets import CaptureSet
-from letopis.exchange.kept_records import KeptRecord
+from letopis.exchange.kept_records import KeptRecord, exchange_fields, request_record
 from letopis.exchange.page_looks import AFTER, INFO, PICTURES, TEXTS
-from letopis.exchange.request_keys import exchange_fields, record_url, request_record
 from letopis.exchange.revisits import read_waiting
 from letopis.exchange.selection import ExportPart, ExportSelection, export_parts
 from letopis.exchange.warc_records import (
@@ -47,6 +46,7 @@ from letopis.exchange.warc_records import (
 from letopis.model import Check, Outcome, Version, from_millis, header, rfc3339, to_millis
 from letopis.tuples import NamedTuple
 from letopis.urls import normalize
+from letopis.urls.request_keys import record_url
 
 SOFTWARE = f"Letopis/{__version__}"
 _PROFILE_SAME = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
