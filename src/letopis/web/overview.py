@@ -30,21 +30,20 @@ from letopis.operations.alerts import AlertsQuery
 from letopis.operations.checks import CheckCommand, check
 from letopis.operations.job_rows import Job
 from letopis.operations.jobs import JobsQuery, list_jobs
-from letopis.operations.setting_changes import ResetSettingCommand, SetSettingCommand, reset_setting, set_setting
+from letopis.operations.parameters import NoParameters
+from letopis.operations.settings import ResetSettingCommand, SetSettingCommand, SettingRow, reset_setting, set_setting
+from letopis.operations.settings import settings as list_settings
 from letopis.operations.totals import (
     GrowthRow,
-    SettingRow,
     SitesQuery,
     UsageQuery,
-    WholeArchive,
     disk_room,
     storage_figures,
     storage_sites,
     usage,
 )
-from letopis.operations.totals import settings as list_settings
-from letopis.operations.upkeep import DoctorFinding, WholeInstallation, doctor
-from letopis.operations.watch_options import NoParameters, watch_tags
+from letopis.operations.upkeep import DoctorFinding, doctor
+from letopis.operations.watch_options import watch_tags
 from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
 from letopis.urls import host, parse_user_url
@@ -265,7 +264,7 @@ def _growth(rows: list[GrowthRow]) -> StorageGrowth:
 
 
 def _health(context: Context) -> list[DoctorFinding]:
-    return list(doctor(context, WholeInstallation()))
+    return list(doctor(context, NoParameters()))
 
 
 settings_router = APIRouter(route_class=PageRoute)
@@ -307,7 +306,7 @@ def _settings_page(
     sent: Mapping[str, str] = _NOTHING_SENT,
 ) -> Response:
     with use_language(language_of(request)):
-        fitting = [row for row in list_settings(context_of(request), WholeArchive()) if _setting_fits(row, q)]
+        fitting = [row for row in list_settings(context_of(request), NoParameters()) if _setting_fits(row, q)]
     chosen = {
         "": fitting,
         "set": [row for row in fitting if row.source != "default" or row.changed or row.next is not None],

@@ -21,6 +21,7 @@ from letopis.monitor.watch import FILTER_KINDS
 from letopis.monitor.watch_list import WatchList
 from letopis.operations import Context, Operation, alerts, bind, watch_options
 from letopis.operations import watches as operations
+from letopis.operations.parameters import NoParameters
 from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
 from letopis.web.alerts import alert_lines, shown_alerts
@@ -123,9 +124,7 @@ def watches(request: Request, tag: str = "", show: str = "", done: str = "") -> 
 def _watches_page(request: Request, notice: WatchesNotice, status: int = 200) -> Response:
     """The list, a page of it."""
     context = context_of(request)
-    counts = {
-        row.tag: row.watches for row in watch_options.watch_tags(context, watch_options.NoParameters()) if row.watches
-    }
+    counts = {row.tag: row.watches for row in watch_options.watch_tags(context, NoParameters()) if row.watches}
     asked = operations.WatchListQuery(tag=notice.tag or None, limit=_MOST)
     lines = [WatchLine(one, one.cron or format_span(one.every)) for one in operations.watch_list(context, asked)]
     where = TableAddress("/watches", request.query_params)
