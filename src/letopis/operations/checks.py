@@ -116,7 +116,8 @@ def check_result(check: Check) -> CheckResult:
     ) = check  # fmt: skip
     return CheckResult(
         url, final_url, checked_at, available, status, outcome, version, digest, length, content_type,
-        _followed(check), error, warnings, meaningful, score, blocks, cached, news, failure, shown_headers(check), check.verdict, reason, muted,
+        _followed(check), error, warnings, meaningful, score, blocks, cached, news, failure, shown_headers(check),
+        check.verdict, reason, muted,
     )  # fmt: skip
 
 
