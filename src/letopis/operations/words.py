@@ -251,7 +251,9 @@ def _found(context: Context, asked: SearchQuery, index: WordIndex, pages: frozen
         "suggestion": suggestion,
         "behind": behind,
     }
-    return Rows(rows, about, remark="" if asked.facets_alone else _search_remark(index, asked, rows, suggestion))
+    return Rows(
+        rows, about, remark="" if asked.facets_alone else _search_remark(index, asked, (rows, total), suggestion)
+    )
 
 
 def _count_search(context: Context, asked: SearchQuery, total: int) -> None:
@@ -290,9 +292,12 @@ def _suggested_query(index: WordIndex, asked: SearchQuery, pages: frozenset[int]
     return ""
 
 
-def _search_remark(index: WordIndex, asked: SearchQuery, rows: list[SearchRow], suggestion: str) -> str:
+def _search_remark(index: WordIndex, asked: SearchQuery, found: tuple[list[SearchRow], int], suggestion: str) -> str:
+    rows, total = found
     if suggestion:
         return f"nothing found; did you mean: {suggestion}"
+    if not rows and asked.offset and total:
+        return f"no more results: {counted(total, 'page')} found, and you skipped {asked.offset}"
     if not rows:
         return "nothing found; try fewer words, another date, or a prefix*"
     behind = index.names_lag() if asked.explain else 0
