@@ -420,7 +420,10 @@ def origin(context: Context, asked: OriginQuery) -> Rows[ParagraphOrigin]:
     page = extract.read_page(found.body, found.url, found.headers, detect_language=False)
     paragraphs = [block.text for block in page.blocks if len(normalized_words(block.text)) >= LONG_PARAGRAPH]
     places = first_places(current_words(context), paragraphs[:_MAX_PARAGRAPHS])
-    rows = [_paragraph_origin(url, text, place) for text, place in zip(paragraphs, places, strict=False)]
+    rows = []
+    for text, place in zip(paragraphs, places, strict=False):
+        context.raise_if_cancelled()
+        rows.append(_paragraph_origin(url, text, place))
     whole = sum(row.characters for row in rows)
     known = sum(row.characters for row in rows if row.elsewhere) / whole if whole else None
     remark = "the page has no long paragraphs" if known is None else f"{known:.0%} of it was on other pages before"
