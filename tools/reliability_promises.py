@@ -55,8 +55,15 @@ PROMISES = (
          "test_a_version_of_the_future_is_put_only_with_a_word_by_the_command_line"),
     ),
     Promise(
-        "a backup is of one moment, and one command restores it",
-        ("test_a_backup_is_restored_by_one_command", "test_a_backup_that_is_broken_off_leaves_the_one_before"),
+        "a repair is not the end of what was away: packs that come back bring their versions, misnamed ones are kept",
+        ("test_a_pack_that_comes_back_after_a_repair_gave_it_up_brings_its_versions",
+         "test_a_pack_with_the_name_of_another_is_kept_and_named_until_it_has_its_own"),
+    ),
+    Promise(
+        "a backup is of one moment and of one archive, and one command restores it",
+        ("test_a_backup_is_restored_by_one_command", "test_a_backup_that_is_broken_off_leaves_the_one_before",
+         "test_another_archive_is_not_backed_up_over_a_backup_even_if_its_packs_have_the_same_sizes",
+         "test_a_restore_whose_check_was_interrupted_takes_nothing_back_that_came_since"),
     ),
     Promise(
         "other users of the machine cannot read an archive",
@@ -89,7 +96,7 @@ PROMISES = (
     Promise(
         "slow clients do not block others",
         ("test_eleven_hundred_slow_connections_keep_nobody_from_being_served",
-         "test_one_address_has_no_more_than_half",
+         "test_one_address_has_no_more_than_half", "test_a_header_without_end_is_not_kept_in_memory",
          "test_a_stream_on_which_nothing_would_ever_come_is_not_opened"),
     ),
     Promise(

@@ -28,7 +28,8 @@ from letopis.archive.audit import CountedUse, UseCounter
 from letopis.bounded import Impatience
 from letopis.errors import NotReady, SettingError
 from letopis.operations import Context
-from letopis.operations.totals import WholeArchive, stats
+from letopis.operations.parameters import NoParameters
+from letopis.operations.totals import stats
 
 Network = IPv4Network | IPv6Network
 _PORT = re.compile(r":\d*\Z", re.ASCII)
@@ -238,7 +239,7 @@ class ServiceMetrics:
     def text(self) -> str:
         """The exposition; totals are counted at most once a minute."""
         if time.monotonic() - self._counted_at >= _TOTALS_AGE:
-            counted = stats(Context(self._archive), WholeArchive()).value
+            counted = stats(Context(self._archive), NoParameters()).value
             self._totals = {what: total for what, total in counted._asdict().items() if total is not None}
             self._counted_at = time.monotonic()
         with self._lock:

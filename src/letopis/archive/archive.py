@@ -41,7 +41,7 @@ from letopis.model import (
     from_millis,
     to_millis,
 )
-from letopis.store import HEADER_BYTES, Backend, LocalBackend, Store
+from letopis.store import HEADER_BYTES, Backend, LocalBackend, Misnamed, Store
 from letopis.urls import host as host_of
 from letopis.urls import parse_user_url
 
@@ -370,21 +370,26 @@ class Archive:
         """
         report = cls._repair_catalog(settings)
         with cls.open(settings) as archive:
+            archive._store.refuse_misnamed()
             damaged = {finding.pack for finding in archive._store.verify()}
             if damaged and not archive.is_clone:
                 everything = replace(settings.store, keep_versions=0, keep_for=0.0, thin_after=0.0)
                 run = compaction.Compaction(archive.catalog, archive._gate, everything, to_millis(archive.clock()))
                 run.empty(frozenset(damaged))
+            # Once more: what was damaged was still there when the archive was opened.
+            with archive.catalog.transaction() as cursor:
+                integrity.expect_packs(archive.catalog, cursor, report.packs)
         return report
 
     @classmethod
     def _repair_catalog(cls, settings: Settings) -> RepairReport:
         try:
             with cls.open(settings) as archive:
+                archive._store.refuse_misnamed()
                 if not list(archive.catalog.integrity()):
                     archive._gate.catch_up(archive._store, most=None)
                     return integrity.drop_lost_versions(archive.catalog, archive._store, clone=archive.is_clone)
-        except NewerFormat:
+        except (NewerFormat, Misnamed):
             raise
         except Damaged as error:
             if settings.database.url and not isinstance(error, NoCatalogue):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
-from typing import Literal
 
 from letopis.change.sequence import Op
 from letopis.change.text_diff import (
@@ -53,11 +52,6 @@ def _link_line(sign: str, link: Link) -> str:
     return f"{sign} {link.type} {link.target}" + (f"  {text}" if text else "") + "\n"
 
 
-Marks = Literal["plain", "ansi"]
-_MARKS: dict[Marks, tuple[str, str, str, str]] = {
-    "plain": ("[-", "-]", "{+", "+}"),
-    "ansi": ("\x1b[31;9m", "\x1b[0m", "\x1b[32;4m", "\x1b[0m"),
-}
 _EQUAL_SHOWN = 160
 _CONTEXT = 3
 """Equal lines around a change."""
@@ -127,30 +121,29 @@ def _one_line(name: str) -> str:
     return " ".join(name.split())
 
 
-def word_diff(old: str, new: str, marks: Marks = "plain") -> str:
+def word_diff(old: str, new: str) -> str:
     """The new text with removed words as `[-...-]` and added ones as `{+...+}`; long equal parts cut."""
-    return _inline(old, new, WORDS, marks)
+    return _inline(old, new, WORDS)
 
 
-def char_diff(old: str, new: str, marks: Marks = "plain") -> str:
+def char_diff(old: str, new: str) -> str:
     """The same, marked to the character."""
-    return _inline(old, new, CHARACTERS, marks)
+    return _inline(old, new, CHARACTERS)
 
 
-def _inline(old: str, new: str, level: DiffLevel, marks: Marks) -> str:
+def _inline(old: str, new: str, level: DiffLevel) -> str:
     found = diff_pieces(old, new, level)
     if all(piece.tag == "equal" for piece in found):
         return ""
     last = len(found) - 1
-    text = "".join(_marked(piece, marks, n == 0, n == last) for n, piece in enumerate(found))
+    text = "".join(_marked(piece, n == 0, n == last) for n, piece in enumerate(found))
     return text if text.endswith("\n") else text + "\n"
 
 
-def _marked(piece: DiffPiece, marks: Marks, first: bool, last: bool) -> str:
+def _marked(piece: DiffPiece, first: bool, last: bool) -> str:
     if piece.tag == "equal":
         return _cut(piece.new, first, last)
-    gone, gone_end, came, came_end = _MARKS[marks]
-    return (gone + piece.old + gone_end if piece.old else "") + (came + piece.new + came_end if piece.new else "")
+    return (f"[-{piece.old}-]" if piece.old else "") + (f"{{+{piece.new}+}}" if piece.new else "")
 
 
 def _cut(text: str, first: bool, last: bool) -> str:

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from letopis.errors import BadUrl, UsageError
 from letopis.exchange.captures import parse_check_facts
-from letopis.exchange.kept_records import CAPTURE_TYPES, MAX_BESIDE, KeptRecord
+from letopis.exchange.kept_records import CAPTURE_TYPES, MAX_BESIDE, KeptRecord, parse_request, sent_request
 from letopis.exchange.page_looks import INFO, PICTURES, TEXTS, LookFact, own_fact
 from letopis.exchange.record_stream import (
     BREAKS_OFF,
@@ -26,7 +26,6 @@ from letopis.exchange.record_stream import (
     read_arc_records,
     read_records,
 )
-from letopis.exchange.request_keys import parse_request, record_url, request_url, sent_request
 from letopis.exchange.sources import ImportedCapture, ImportReport, RevisitTarget
 from letopis.exchange.warc_records import (
     CHECK_TYPE,
@@ -41,6 +40,7 @@ from letopis.exchange.warc_records import (
 )
 from letopis.model import Headers, SentRequest, header
 from letopis.urls import normalize
+from letopis.urls.request_keys import record_url, request_url
 
 
 def warcs_in_folder(folder: Path) -> list[Path]:

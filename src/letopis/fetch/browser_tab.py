@@ -135,8 +135,10 @@ class BrowserTab:
         session.on(GONE, lambda event: self.on_crash())
         session.post("Page.enable")
         size = {"width": view.width, "height": view.height, "screenWidth": view.width, "screenHeight": view.height}
-        metrics = size | {"deviceScaleFactor": 1, "mobile": False, "scale": view.scale}
+        metrics = size | {"deviceScaleFactor": 1, "mobile": False, "scale": view.scale, "dontSetVisibleSize": True}
         session.post("Emulation.setDeviceMetricsOverride", metrics)
+        drawn = {"width": max(1, round(view.width * view.scale)), "height": max(1, round(view.height * view.scale))}
+        session.post("Emulation.setVisibleSize", drawn)
         session.post("Emulation.setFocusEmulationEnabled", {"enabled": True})
         session.post("Page.setFontFamilies", {"fontFamilies": _FONTS})
 

@@ -110,6 +110,10 @@ class Context(NamedTuple):
         """Whether whoever asks has all of a right."""
         return self.rights & right == right
 
+    def may_change(self, owner: str) -> bool:
+        """Whether whoever asks may change what belongs to a user: who made it, and the owners of the archive."""
+        return self.may(OWN) or bool(owner and owner == self.user)
+
     def charge(self, what: Literal["checks", "watches"], amount: int = 1) -> None:
         """Counts against the day's share of whoever asks; QuotaUsedUp when it is used up. Owners have no limit.
 

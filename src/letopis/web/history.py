@@ -51,7 +51,7 @@ _SIZE, _MOST_COUNTED = 15, 1000
 VERSION_COLUMNS = (
     TableColumn("number", translatable("Version"), "custom"),
     TableColumn("time", translatable("Seen from"), "time"),
-    TableColumn("verdict", translatable("What changed"), "custom", aside=True),
+    TableColumn("verdict", translatable("What changed"), "custom"),
     TableColumn("raw_bytes", translatable("Size"), "size", aside=True),
     TableColumn("stored_bytes", translatable("Stored"), "size", aside=True),
     TableColumn("method", translatable("Stored as"), hidden=True),

@@ -31,6 +31,7 @@ from letopis.operations import jobs as operations
 from letopis.operations.crawls import CrawlScope
 from letopis.operations.exchange import PART_KINDS
 from letopis.operations.job_rows import Job, requester_of
+from letopis.operations.parameters import NoParameters
 from letopis.operations.runs import JobNumbers, StartRun, cancel_jobs, delete_jobs, pause_jobs, resume_jobs, start_run
 from letopis.tuples import NamedTuple
 from letopis.urls import site
@@ -168,7 +169,7 @@ def _list_page(request: Request, chosen: dict[str, str], notice: _Notice = _NO_N
         request, "jobs.html", notice.status, table=table, older=found.about["next"], state=given.get("state", ""),
         package=given.get("package", ""), site=request.query_params.get("site", "")[:2000],
         counts=[(name, counts.get(name, 0)) for name in _STATES],
-        favourites=list(operations.list_favourites(context, operations.FavouritesQuery())),
+        favourites=list(operations.list_favourites(context, NoParameters())),
         may_write=context.may(WRITE), may_own=context.may(OWN), formats=PART_KINDS, format_names=_FORMAT_NAMES,
         scopes=get_args(CrawlScope), scope_names=SCOPE_NAMES, pause=settings.crawl.delay,
         largest=settings.serve.max_upload, problem=notice.problem, text=notice.text, form=notice.form,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import groupby
 from types import MappingProxyType, SimpleNamespace
@@ -29,21 +30,20 @@ from letopis.operations.alerts import AlertsQuery
 from letopis.operations.checks import CheckCommand, check
 from letopis.operations.job_rows import Job
 from letopis.operations.jobs import JobsQuery, list_jobs
-from letopis.operations.setting_changes import ResetSettingCommand, SetSettingCommand, reset_setting, set_setting
+from letopis.operations.parameters import NoParameters
+from letopis.operations.settings import ResetSettingCommand, SetSettingCommand, SettingRow, reset_setting, set_setting
+from letopis.operations.settings import settings as list_settings
 from letopis.operations.totals import (
     GrowthRow,
-    SettingRow,
     SitesQuery,
     UsageQuery,
-    WholeArchive,
     disk_room,
     storage_figures,
     storage_sites,
     usage,
 )
-from letopis.operations.totals import settings as list_settings
-from letopis.operations.upkeep import DoctorFinding, WholeInstallation, doctor
-from letopis.operations.watch_options import NoParameters, watch_tags
+from letopis.operations.upkeep import DoctorFinding, doctor
+from letopis.operations.watch_options import watch_tags
 from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
 from letopis.urls import host, parse_user_url
@@ -53,6 +53,7 @@ from letopis.web.charts import Bar, bars, growth_line
 from letopis.web.jobs import open_runs
 from letopis.web.languages import language_of, translatable, translate, use_language
 from letopis.web.login import local_path
+from letopis.web.maps import TitleShortener
 from letopis.web.pages import FormDep, PageRoute, form_status, iso_day, render_page, url_in_path
 from letopis.web.tables import MOST_ROWS, TableColumn, make_table, table_download
 
@@ -102,11 +103,21 @@ def overview(request: Request, archive: ArchiveDep, before: str = "") -> Respons
         request, "overview.html", stats=known.soon("stats", 10, archive.stats), queue=queue,
         days=days, ends=ends,
         hosts=known.soon("hosts", 10, lambda: busiest_hosts(archive, 12)), changes=changes[:_LISTED],
+        named=_names((one.url, one.title) for one in changes),
         older=changes[_LISTED - 1].id if len(changes) > _LISTED else None, before=before,
         first_start=not changes and not before and queue.new == 0,
         alerts=shown_alerts(request, AlertsQuery(limit=_ALERTS)), unread=count_unread(request),
         runs=open_runs(context), watches=sum(tag.watches for tag in watch_tags(context, NoParameters())),
     )  # fmt: skip
+
+
+def _names(pages: Iterable[tuple[str, str]]) -> Callable[[str, str], str]:
+    """What to call pages of many sites, by address and title: without the name of a site that several of it have."""
+    titles: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for url, title in pages:
+        titles[host(url)][url] = title
+    short = {name: TitleShortener(found.values()) for name, found in titles.items() if len(found) > 1}
+    return lambda url, title: short[host(url)].of(title) if host(url) in short else title
 
 
 SITE_COLUMNS = (
@@ -253,7 +264,7 @@ def _growth(rows: list[GrowthRow]) -> StorageGrowth:
 
 
 def _health(context: Context) -> list[DoctorFinding]:
-    return list(doctor(context, WholeInstallation()))
+    return list(doctor(context, NoParameters()))
 
 
 settings_router = APIRouter(route_class=PageRoute)
@@ -295,7 +306,7 @@ def _settings_page(
     sent: Mapping[str, str] = _NOTHING_SENT,
 ) -> Response:
     with use_language(language_of(request)):
-        fitting = [row for row in list_settings(context_of(request), WholeArchive()) if _setting_fits(row, q)]
+        fitting = [row for row in list_settings(context_of(request), NoParameters()) if _setting_fits(row, q)]
     chosen = {
         "": fitting,
         "set": [row for row in fitting if row.source != "default" or row.changed or row.next is not None],

@@ -31,6 +31,8 @@ SyncProgress = Callable[[int, int], None]
 """Called with bytes done and bytes wanted."""
 
 _TRIES = 3
+_IN_FLIGHT = 4
+"""Ranges that are asked for at once."""
 _GRACE_SECONDS = 5.0
 """How long ranges that are under way may take to end after another has failed."""
 
@@ -54,7 +56,6 @@ class _Transfer:
     target: Path
     seed: Path | None
     key: bytes | None
-    in_flight: int
     progress: SyncProgress | None
     release: bytes | None
     payload: int = 0
@@ -71,7 +72,6 @@ async def sync(
     *,
     seed: str | Path | None = None,
     key: bytes | None = None,
-    in_flight: int = 4,
     progress: SyncProgress | None = None,
     release: bytes | None = None,
 ) -> SyncReport:
@@ -82,7 +82,7 @@ async def sync(
     next call goes on where this one stopped), `Damaged` when what it serves does not fit together.
     """
     before = source.traffic
-    job = _Transfer(source, Path(out), Path(seed) if seed else None, key, in_flight, progress, release)
+    job = _Transfer(source, Path(out), Path(seed) if seed else None, key, progress, release)
     reused, fetched, fallback = await _until_settled(job)
     used = source.traffic.since(before)
     return SyncReport(used.received, used.sent, used.requests, reused, fetched, fallback, verified=True)
@@ -199,7 +199,7 @@ async def _fetch(job: _Transfer, missing: list[ByteRange], rebuild: Rebuild) -> 
             if job.progress:
                 job.progress(done, total)
 
-    workers = [asyncio.ensure_future(worker()) for _ in range(min(job.in_flight, len(ranges)))]
+    workers = [asyncio.ensure_future(worker()) for _ in range(min(_IN_FLIGHT, len(ranges)))]
     try:
         first, going = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
         stopped.set()
