@@ -550,8 +550,8 @@ def test_a_file_dropped_on_the_page_is_taken_in_as_a_run(visit: Visit, daemon: D
     with visit(viewport=WIDE) as tab:
         tab.goto("/jobs")
         tab.locator("[data-drop] [type=file]").set_input_files(tmp_path / "one.warc.gz")
-        run = tab.locator("tbody tr", has=tab.get_by_text("import of one.warc.gz"))
-        run.first.wait_for()
-        until(tab, lambda: run.locator(".badge.done").count() == 1)
+        tab.get_by_role("heading", name="Import of one.warc.gz").wait_for()
+        wait_for_run(tab, "done")
+        assert tab.locator(".figures div", has_text="Imported").locator("dd").inner_text() == "1"
         tab.goto(f"/url/{saved}")
         tab.get_by_role("heading", name="Saved").wait_for()

@@ -75,6 +75,8 @@ def test_others_see_and_change_only_what_is_theirs(web: WebClient, archive: Arch
     assert "you have no token" in uwe.send("/accounts/tokens/revoke", name="secret-one")[1].lower()
     assert web.get("/accounts").status == 401
     assert web.get("/accounts", Accept="text/html").headers["location"] == "/login?next=/accounts"
+    told = "This page needs an account; you are led to it after signing in."
+    assert (told in web.get("/login?next=/accounts").text, told in web.get("/login").text) == (True, False)
 
 
 def test_a_token_is_told_once_works_and_can_be_revoked(web: WebClient) -> None:

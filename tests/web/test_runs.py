@@ -234,12 +234,24 @@ def test_a_run_that_failed_says_so_as_an_error_and_leads_to_what_it_asked(web: W
     assert "None of the pages could be fetched. Reason: no connection. The server may be down" in crawl
     assert 'id="last"' not in crawl, "what failed is listed once"
     assert 'href="/jobs?like=1#start"' in crawl
-    assert "None of the pages could be fetched." in uwe.get("/jobs").text, "the list says why too"
+    assert "None of the pages could be fetched. Reason: no connection." in uwe.get("/jobs").text, (
+        "the list says why too"
+    )
     assert '<span class="badge unavailable">no connection</span>' in crawl.partition('id="failures"')[2]
     assert 'href="/url/http://127.0.0.1:9/"' in crawl
     assert "No page of nowhere.example is in the archive; crawl it first." in audit
     assert 'href="/site/nowhere.example' not in audit, "nobody is sent to a page that is not there"
     assert "Crawl nowhere.example</button>" in audit
+
+
+def test_a_crawl_of_a_page_that_is_gone_says_with_which_status_it_answers(
+    web: WebClient, archive: Archive, scripted_site: ScriptedSite
+) -> None:
+    context = Context(archive, rights=7, origin="cli", private_ok=True)
+    start_run(context, StartRun(kind="crawl", site=scripted_site.url("/gone"), depth=0))
+    work_off(archive)
+    assert "Reason: status 404.</p>" in web.get("/jobs/1").text
+    assert "D\u016fvod: stav 404." in web.get("/jobs", Accept_Language="cs").text
 
 
 def test_a_run_is_started_again_from_a_form_that_says_what_was_asked(web: WebClient, archive: Archive) -> None:

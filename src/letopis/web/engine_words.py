@@ -132,6 +132,12 @@ REWORDED = {
         "A saved search named {name} already exists; choose another name, or edit that one."
     ),
     "name is empty: a name of your own for it": translatable("Give it a name."),
+    "unknown operation '{name}'; see the list of operations": translatable(
+        "The HTTP interface has no operation {name}."
+    ),
+    "this invitation was used, was revoked or has expired; ask for another one": translatable(
+        "Ask whoever invited you for another one; each link creates one account."
+    ),
     "there is no project '{name}'; see the list of projects": translatable("There is no project {name}."),
     "there is no user '{name}'; see the list of users": translatable("There is no account {name}."),
     "there is already a user '{name}'; choose another name": translatable(

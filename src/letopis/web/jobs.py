@@ -320,20 +320,24 @@ _ADVICE = {
     "robots": translatable("Its owner does not want it to be crawled."),
     "forbidden-address": translatable("Ask whoever runs this service to allow private addresses."),
 }
-_MOST_REASONS = 3
+_KINDS_OF_FAILURES = re.compile(r"could be fetched \(([^)]*)\)")
 
 
-def failure_reasons(failures: list[LoggedLook]) -> list[FailureReason]:
-    """The most frequent reasons of failures in the reader's language, each once."""
-    common = Counter(look.status for look in failures).most_common(_MOST_REASONS)
+def failure_reasons(job: Job) -> list[FailureReason]:
+    """Why a crawl could fetch nothing, in the reader's language; nothing of runs that failed otherwise."""
+    found = _KINDS_OF_FAILURES.search(job.message)
+    kinds = [one.rpartition(" ")[0] for one in found[1].split(", ")] if found else []
     status = translatable("status {status}")
     return [
         FailureReason(
-            translate(status, status=name) if name.isdigit() else translate(FAILURE_NAMES.get(name, NO_ANSWER)),
-            translate(_ADVICE[name]) if name in _ADVICE else "",
+            translate(status, status=kind) if kind.isdigit() else translate(FAILURE_NAMES.get(kind, NO_ANSWER)),
+            translate(_ADVICE[kind]) if kind in _ADVICE else "",
         )
-        for name, _ in common
+        for kind in kinds
     ]
+
+
+environment.filters["run_reasons"] = failure_reasons
 
 
 @router.post("/jobs")
@@ -390,7 +394,7 @@ def show(request: Request, number: str, xslt: str = "", stopping: str = "", outc
         log=_cut(log), text=_cut(operations.job_query(context, wanted)), results=results, site=place,
         called=VALUE_NAMES, known=bool(place) and knows_site(context.archive, place), outcomes=_counted(looks),
         looks=looks[:_LAST_LOOKS], every=every, failures=failures, same=len(looks) == len(failures) <= _LAST_LOOKS,
-        reasons=failure_reasons(failures) if job.state == "failed" else [], sent=sent_form(text), outcome=outcome,
+        sent=sent_form(text), outcome=outcome,
         elapsed=max(0, int((context.moment() - job.started).total_seconds())) if job.started else 0,
         most_failures=_LAST_LOOKS if every else _MOST_FAILURES,
         files=list(operations.list_job_files(context, wanted)),

@@ -312,7 +312,7 @@ FIELD_NAMES = {
 }  # fmt: skip
 """What people call the fields of results; one that is not named here has its own name."""
 _FIRST_COLUMNS = {
-    "audit": ("url", "status", "issues", "title", "description", "depth", "words", "bytes"),
+    "audit": ("url", "status", "issues", "title", "depth", "words", "bytes"),
     "broken": ("target", "status", "since", "source", "line", "text"),
     "check": ("url", "outcome", "status", "checked_at", "reason"),
     "links": ("source", "target", "text", "status"),
@@ -366,7 +366,7 @@ def _result(request: Request, step: _Element, name: str, key: str) -> RunResult:
 def _figures_of(tag: str, given: Mapping[str, str]) -> list[RunFigure]:
     if tag == "import":  # people count captures, and the faults of all kinds
         rejected = sum(json.loads(given.get("refused") or "{}").values())
-        given = {**given, "records": "", "refused": str(rejected)}
+        given = {**given, "records": "", "checks": "", "refused": str(rejected)}
     counts = {name: int(given[name]) for name in _FIGURES if re.fullmatch(r"\d{1,18}", given.get(name, ""), re.ASCII)}
     said = [name for name, count in counts.items() if count or name in _ALWAYS]
     figures = [RunFigure(_FIGURES[name][0], counts[name], _FIGURES[name][1]) for name in said]

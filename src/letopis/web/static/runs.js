@@ -111,6 +111,7 @@ function send(file, line) {
       const answer = request.responseText.startsWith("{") ? JSON.parse(request.responseText) : {};
       if (request.status === 201) {
         line.replaceChildren(part("a", `${answer.id} ${answer.name}`, "", `/jobs/${answer.id}`));
+        line.dataset.made = answer.id;
       } else {
         line.replaceChildren(`${file.name}: ${answer.detail || list.dataset.failed}`);
       }
@@ -126,7 +127,7 @@ async function sendAll(files) {
   list.replaceChildren(...lines.map(([, line]) => line));
   let taken = 0;
   for (const [file, line] of lines) taken += await send(file, line);
-  if (taken === lines.length) location.assign("/jobs");
+  if (taken === lines.length) location.assign(taken === 1 ? `/jobs/${lines[0][1].dataset.made}` : "/jobs");
 }
 
 if (drop) {
