@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from letopis.change.deltas import apply_binary_delta, make_binary_delta
+from letopis.change.diff_formats import apply_binary_delta, make_binary_delta
 from letopis.change.filters import ContentFilter, FilterKind, filter_source
 from letopis.change.fingerprints import fingerprint, is_version_or_mail, without_clocks
 from letopis.change.profiles import HostProfile, PageHabits
