@@ -356,7 +356,7 @@ def _fold_words(text: str) -> str:
 # counting needs a few bytes per pattern of a host and is bounded, so that a trap cannot fill the memory.
 
 _DIGITS = re.compile(r"\d+", re.ASCII)
-_TOKEN = re.compile(r"(?=[^/=&]*\d)(?=[^/=&]*[a-f])[0-9a-f-]{16,}", re.ASCII | re.IGNORECASE)
+_LONG_TOKEN = re.compile(r"(?=[^/=&]*\d)(?=[^/=&]*[a-f])[0-9a-f-]{16,}", re.ASCII | re.IGNORECASE)
 _HEX_RUN = re.compile(r"[0-9a-fA-F-]{16}", re.ASCII)
 _SESSION_NAMES: Final = frozenset(
     ("sid", "sessid", "sessionid", "session_id", "session", "phpsessid", "jsessionid", "cfid", "cftoken", "zenid")
@@ -417,7 +417,7 @@ class TrapDetector:
 def url_pattern(path: str, query: str) -> str:
     """The URL without variable parts: numbers, long tokens, values of parameters."""
     # Hardly any path has a token, and searching one at each letter takes longer than all else here.
-    plain = _DIGITS.sub("0", _TOKEN.sub("x", path) if _HEX_RUN.search(path) else path)
+    plain = _DIGITS.sub("0", _LONG_TOKEN.sub("x", path) if _HEX_RUN.search(path) else path)
     return plain + "?" + "&".join(sorted({part.partition("=")[0] for part in query.split("&")})) if query else plain
 
 
