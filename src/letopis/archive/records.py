@@ -388,11 +388,6 @@ class RecordedCapture(NamedTuple):
     first: bool
     members: tuple[SetMember, ...] = ()
 
-    @property
-    def available(self) -> bool:
-        """Whether the document existed."""
-        return bool(self.outcome.available)
-
 
 _VERSIONED = (Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED)
 
