@@ -98,6 +98,8 @@ def test_what_the_pages_of_a_host_share_says_nothing_in_the_frame() -> None:
         host.observe(fingerprint(html(head=shared, body=f"<p>Page {n} of the town</p>")))
     assert told([html(), html(head=shared)], host) == [False]
     assert told([html(), html(head="<p>Flood: leave the lower town</p>")], host) == [True]
+    muted = compare(html(head=shared), [html()], host).muted
+    assert [(one.why, one.text) for one in muted] == [("on many pages", "Summer sale in all our shops")]
 
 
 def test_a_sentence_that_runs_across_the_frame_is_a_banner() -> None:

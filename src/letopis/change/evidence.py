@@ -26,6 +26,7 @@ from letopis.change.fingerprints import (
     without_clocks,
     words_in,
 )
+from letopis.change.moved_blocks import MovedBlocks, is_figure
 from letopis.change.noise import (
     HEADINGS,
     LEAST_NUMBER,
@@ -39,6 +40,7 @@ from letopis.change.noise import (
     edit_weight,
     frame_blocks,
     has_words,
+    is_sentence,
     take_one,
     ticking_part,
     word_set,
@@ -126,7 +128,7 @@ class ChangeJudge:
         ]
         self._weigh_signs(resigned_blocks(self.old, self.new))
         for noise, without in (
-            ("moved text", self._without_moves(found)),
+            ("moved text", MovedBlocks(self.old, self.new, found).left_of),
             ("what was muted", self._without_ruled),
             ("menus and frames", self._without_frame),
             ("other signs", self._without_signs),
@@ -182,36 +184,6 @@ class ChangeJudge:
         before, after = " ".join(map(self.old.text, range(a1, a2))), " ".join(map(self.new.text, range(b1, b2)))
         return normalized_words(before) == normalized_words(after) != "" and not differ_in_signs(before, after)
 
-    def _without_moves(self, found: list[ChangedRegion]) -> Callable[[ChangedBlocks], ChangedBlocks]:
-        """Takes out what only stands elsewhere; to be asked for all regions in their order."""
-        gone = Counter(self.old.hashes[i] for r in found for i in range(r.op.a1, r.op.a2))
-        came = Counter(self.new.hashes[j] for r in found for j in range(r.op.b1, r.op.b2))
-        moved = gone & came
-        for block in self._rehung(found, moved):
-            del moved[block]
-        moved_old, moved_new = moved.copy(), moved
-        return lambda side: ChangedBlocks(
-            side.region, _unless_moved(side.old, self.old, moved_old), _unless_moved(side.new, self.new, moved_new)
-        )
-
-    def _rehung(self, found: list[ChangedRegion], moved: Counter[int]) -> list[int]:
-        """Of moved blocks the figures and states of tables that now stand beside other cells on both sides."""
-        if not moved or not self.old.blocks or not self.new.blocks:
-            return []
-        before = {
-            (self.old.hashes[i], beside)
-            for r in found
-            for i in range(r.op.a1, r.op.a2)
-            for beside in _beside(self.old, i)
-        }
-        return [
-            block
-            for r in found
-            for j in range(r.op.b1, r.op.b2)
-            if (block := self.new.hashes[j]) in moved and _is_figure(self.new, j)
-            and not any((block, beside) in before for beside in _beside(self.new, j))
-        ]  # fmt: skip
-
     def _without_ruled(self, side: ChangedBlocks) -> ChangedBlocks:
         """Without what somebody muted."""
         old = [i for i in side.old if not self.rules.mutes(self.old, i)]
@@ -227,6 +199,7 @@ class ChangeJudge:
         """Without the frame, and without what stands in the place of a piece of it."""
         old = [i for i in side.old if self.old.hashes[i] not in self.frame and i not in self._framed_old]
         new = [j for j in side.new if self.new.hashes[j] not in self.frame]
+        self._mute("on many pages", (), filter(self._is_shared_news, side.new))
         said = self._news_in_frame(j for j in new if self.new.lengths[j] <= _FRAME_LENGTH or j in self._framed_new)
         new = [j for j in new if j not in self._framed_new or j in said]
         in_frame = all(not away and anchor in self.frame for away, anchor in (side.region.before, side.region.after))
@@ -234,6 +207,13 @@ class ChangeJudge:
         if in_frame and not old and short and len(new) <= max(_FRAME_RUN, len(side.old)):
             return ChangedBlocks(side.region, [], [])
         return ChangedBlocks(side.region, old, new)
+
+    def _is_shared_news(self, index: int) -> bool:
+        """Whether a sentence that is new here stands on many pages of the host: it was told there and is named here."""
+        block = self.new.hashes[index]
+        if block not in self.frame or block in self._old_set or self.habits.knows(block):
+            return False
+        return is_sentence(self.new.kinds[index], self.new.text(index))
 
     def _news_in_frame(self, blocks: Iterable[int]) -> frozenset[int]:
         """Of blocks of a frame those that say what this page never said before."""
@@ -397,7 +377,7 @@ class ChangeJudge:
     def _single(self, side: Fingerprint, index: int) -> WeightedBlock:
         weight = side.weight(index)
         silent = side.kinds[index] in _HIDDEN and not self._badge(side, index)
-        strong = max(weight, LEAST_NUMBER) if _is_figure(side, index) else weight
+        strong = max(weight, LEAST_NUMBER) if is_figure(side, index) else weight
         return WeightedBlock(index, 0.0 if silent else strong, weight)
 
     def _badge(self, side: Fingerprint, index: int) -> bool:
@@ -514,23 +494,6 @@ def _total_weight(side: Fingerprint, frame: frozenset[int]) -> float:
     if not frame and not outside:
         return sum(map(sqrt, side.lengths))
     return sum(side.weight(i) for i, block in enumerate(side.hashes) if block not in frame and i not in outside)
-
-
-def _unless_moved(indices: list[int], side: Fingerprint, moved: Counter[int]) -> list[int]:
-    return [i for i in indices if not take_one(moved, side.hashes[i])]
-
-
-def _beside(side: Fingerprint, index: int) -> Iterator[tuple[int, int]]:
-    """The blocks on either side of one, with the side on which they stand."""
-    for step in (-1, 1):
-        if 0 <= index + step < len(side):
-            yield step, side.hashes[index + step]
-
-
-def _is_figure(side: Fingerprint, index: int) -> bool:
-    """Whether a cell holds a number or a state, which say something of the cells beside it alone."""
-    text = side.text(index)
-    return side.kinds[index] is BlockKind.CELL and (any(map(str.isdigit, text)) or names_state(text))
 
 
 def _is_label(text: str) -> bool:
