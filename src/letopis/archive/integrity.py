@@ -167,6 +167,12 @@ def _still_lost(catalog: Catalog, lost: list[tuple[str, list[tuple[str, int]]]])
                 break
 
 
+def note_given_up(catalog: Catalog, report: RepairReport) -> None:
+    """The packs of which a repair gave contents up are read when they come back."""
+    with catalog.transaction() as cursor:
+        expect_packs(catalog, cursor, report.packs)
+
+
 def rebuild_catalog(
     catalog: Catalog, store: Store, indexes: Path, missing: tuple[str, ...] = (), *, clone: bool = False
 ) -> RepairReport:
