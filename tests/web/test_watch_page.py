@@ -66,8 +66,8 @@ def test_a_row_of_the_list_names_all_that_changed_and_through_filters_only_what_
     uwe: Person, archive: Archive
 ) -> None:
     page = "http://shop.example/pen"
-    for hour, price, stock in ((70, 40, "In stock, sent at once."), (80, 50, "Sold out until next month.")):
-        archive.put(page, f"<title>Pen</title><p class=price>EUR {price}</p><p>{stock}</p>".encode(), at(hour))
+    for hour, euros, stock in ((70, 40, "In stock, sent at once."), (80, 50, "Sold out until next month.")):
+        archive.put(page, f"<title>Pen</title><p class=price>EUR {euros}</p><p>{stock}</p>".encode(), at(hour))
     uwe.post("/watches", url=page)
     uwe.post("/watches", url=page, subject="price")
     uwe.post("/watches", url=page, subject="part", css="h1")

@@ -16,7 +16,7 @@ from datetime import datetime
 from functools import cache
 from importlib.util import find_spec
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
 from fastapi import Request, Response
@@ -106,7 +106,10 @@ class TableQuestion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """A table as its template wants it; `found` are all rows that fit, `part` the page of them that is shown."""
+    """A table as its template wants it; `found` are all rows that fit, `part` the page of them that is shown.
+
+    So `few` rows are seen at a glance and need no filter.
+    """
 
     columns: Sequence[TableColumn]
     shown: Sequence[TableColumn]
@@ -122,9 +125,7 @@ class TableView:
     form: str
     formats: Sequence[str] = FORMATS
     question: TableQuestion | None = None
-
-    few: ClassVar[int] = 6
-    """Rows that are seen at a glance: these need no filter, unless they can be saved with it."""
+    few: int = 0
 
     @property
     def data_columns(self) -> list[TableColumn]:
@@ -204,6 +205,7 @@ def make_table(
     size: int = PAGE_ROWS,
     question: TableQuestion | None = None,
     place: str = "",
+    few: int = 0,
 ) -> TableView:
     """The table that an address asks for; what it asks wrongly is left out.
 
@@ -233,7 +235,7 @@ def make_table(
     chosen = name if name in names else ""
     return TableView(
         columns, shown, found, part, len(rows), chosen, sort.startswith("-"), wanted, kept, link, key, asked["as"],
-        question=question,
+        question=question, few=few,
     )  # fmt: skip
 
 
