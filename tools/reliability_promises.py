@@ -125,6 +125,12 @@ PROMISES = (
          "test_a_million_links_are_bounded_and_said", "test_what_is_too_much_is_stopped_and_not_tried_again"),
     ),
     Promise(
+        "questions that take long leave threads for replay, signing in and health, and end for strangers",
+        ("test_one_network_has_a_few_turns_and_all_together_fewer_than_there_are_threads",
+         "test_replay_health_and_signing_in_never_wait", "test_whoever_left_while_waiting_is_not_answered",
+         "test_what_a_stranger_asks_of_a_public_archive_is_stopped_when_it_takes_too_long"),
+    ),
+    Promise(
         "titles cannot control a terminal; unusual charsets and statuses cause no failure",
         ("test_no_verb_prints_control_characters_of_pages",
          "test_a_charset_that_stands_for_none_does_not_stop_the_copy",
@@ -133,6 +139,7 @@ PROMISES = (
     Promise(
         "external input is read completely or refused, and causes no later failure",
         ("test_facts_of_wrong_types_are_refused_and_no_page_fails_later",
+         "test_what_a_partial_clone_lacks_is_not_fetched_by_a_command_of_its_own",
          "test_an_index_that_names_a_pipe_or_no_place_is_told", "test_a_body_nested_without_end_is_one_error",
          "test_a_time_at_the_ends_of_time_is_answered_or_refused", "test_damaged_inputs_are_read_or_refused"),
     ),

@@ -5,6 +5,7 @@ Packs without a catalogue are an archive that lost its catalogue, never a new on
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -26,7 +27,7 @@ from letopis.binary import disk_usage, make_private_folder
 from letopis.catalog import Catalog, Cursor, Database, Sqlite, dialect_for
 from letopis.catalog.schema import has_table
 from letopis.config import ArchiveSettings, Settings
-from letopis.errors import REPAIR, Damaged, NewerFormat, NotReady, Refused
+from letopis.errors import REPAIR, Damaged, NewerFormat, NotReady, Refused, UsageError
 from letopis.lazy import lazy
 from letopis.model import (
     Check,
@@ -81,6 +82,8 @@ def refuse_packs(backend: Backend, begun: Callable[[], bool] = lambda: False) ->
 P = ParamSpec("P")
 T = TypeVar("T")
 PUT_BATCH = 256
+_MOST_VERSIONS = 1 << 31
+"""More than any page has, and as far as a catalogue counts."""
 """Puts that share one durable commit."""
 
 
@@ -317,7 +320,10 @@ class Archive:
         return next(iter(self.put_many([Put(url, body, at, content_type)])))
 
     def put_many(self, puts: Iterable[Put]) -> Iterator[PutResult]:
-        """Stores versions in batches, with one durable commit each; results are returned after their commit."""
+        """Stores versions in batches, with one durable commit each, while its results are read: not before.
+
+        A result is returned after its commit. `list(archive.put_many(puts))` stores all.
+        """
         pending = iter(puts)
         while batch := list(islice(pending, PUT_BATCH)):
             arrivals = [capture_of_put(put, parse_user_url(put.url), self.clock()) for put in batch]
@@ -409,7 +415,7 @@ class Archive:
         moment = None if at is None else as_moment(at, self.clock(), ends_day=True)
         try:
             if version is not None:
-                return self.answers.numbered(address, version)
+                return self.answers.numbered(address, min(max(version, -_MOST_VERSIONS), _MOST_VERSIONS))
             return self.answers.newest(address) if moment is None else self.answers.at(address, moment)
         except (TypeError, ValueError, OverflowError) as error:
             # A flipped bit may turn a number of a row into a text, or into one beyond all bounds.
@@ -471,6 +477,8 @@ def indexed_links(folder: Path) -> int:
 
 
 def _placed(settings: Settings, where: str | Path | None) -> Settings:
+    if where is not None and not (isinstance(where, str | os.PathLike) and str(where)):
+        raise UsageError(f"{where!r} is not the folder of an archive; give a path")
     return settings if where is None else replace(settings, archive=ArchiveSettings(path=str(where)))
 
 

@@ -7,8 +7,15 @@ from collections.abc import Callable
 
 from letopis import extract
 from letopis.archive.reader import DIFF_FORMATS
-from letopis.change.deltas import make_binary_delta
-from letopis.change.diff_formats import char_diff, diff_as_json, link_diff, side_by_side_html, unified_diff, word_diff
+from letopis.change.diff_formats import (
+    char_diff,
+    diff_as_json,
+    link_diff,
+    make_binary_delta,
+    side_by_side_html,
+    unified_diff,
+    word_diff,
+)
 from letopis.change.visual_diff import visual_html_in_time
 from letopis.errors import UsageError
 from letopis.model import Change, Page, Version, rfc3339

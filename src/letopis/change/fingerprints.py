@@ -11,12 +11,10 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from math import sqrt
-from struct import pack, unpack
 from unicodedata import category, normalize
 
 from xxhash import xxh3_64_intdigest
 
-from letopis.binary import ByteReader, append_varint
 from letopis.model import Block, BlockKind, Page
 
 _LOWER = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
@@ -335,10 +333,6 @@ def digits_folded(text: str) -> str:
     return _DIGIT_RUNS.sub("0", normalized_words(text))
 
 
-BLOCK_KINDS: tuple[BlockKind, ...] = tuple(BlockKind)
-_KIND_CODES = {kind: code for code, kind in enumerate(BLOCK_KINDS)}
-_MAGIC = 0xF1
-_FRAMED = 0x80
 MAX_BLOCKS = 50_000
 
 
@@ -346,7 +340,7 @@ MAX_BLOCKS = 50_000
 class Fingerprint:
     """What is needed of a page to compare it.
 
-    `blocks` contains the texts while they are available; it is not stored and ignored by equality. Blocks without
+    `blocks` contains the texts while they are available; equality ignores them. Blocks without
     letters, digits and marks are left out; beyond `MAX_BLOCKS` the rest of a page is one block.
     """
 
@@ -361,41 +355,12 @@ class Fingerprint:
         return len(self.hashes)
 
     def text(self, index: int) -> str:
-        """The text of a block; empty when only the stored form is at hand."""
+        """The text of a block; empty when no texts are at hand."""
         return self.blocks[index].text if self.blocks else ""
 
     def weight(self, index: int) -> float:
         """Square root of the length: long paragraphs count more, but not all."""
         return _root(self.lengths[index])
-
-    def to_bytes(self) -> bytes:
-        """The stored form: about 10 bytes a block."""
-        out = bytearray([_MAGIC])
-        append_varint(out, len(self.hashes))
-        out += self.text_hash.to_bytes(8, "little")
-        out += pack(f"<{len(self.hashes)}Q", *self.hashes)
-        out += bytes([_KIND_CODES[kind] | (_FRAMED if i in self.frame else 0) for i, kind in enumerate(self.kinds)])
-        for length in self.lengths:
-            append_varint(out, length)
-        return bytes(out)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Fingerprint:
-        """The inverse of `to_bytes`; Damaged when the bytes are not one."""
-        reader = ByteReader(data, what="fingerprint")
-        if reader.byte() != _MAGIC:
-            raise reader.broken("it begins wrongly")
-        count = reader.varint(MAX_BLOCKS + 1)
-        text_hash = int.from_bytes(reader.take(8), "little")
-        hashes = unpack(f"<{count}Q", reader.take(8 * count))
-        codes = reader.take(count)
-        lengths = tuple(reader.varint(1 << 40) for _ in range(count))
-        reader.finish()
-        if codes and max(code & ~_FRAMED for code in codes) >= len(BLOCK_KINDS):
-            raise reader.broken("a kind of block is unknown")
-        kinds = tuple([BLOCK_KINDS[code & ~_FRAMED] for code in codes])
-        frame = frozenset(i for i, code in enumerate(codes) if code & _FRAMED)
-        return cls(text_hash, hashes, lengths, kinds, frame)
 
 
 @lru_cache(maxsize=4096)

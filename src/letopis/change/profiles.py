@@ -68,13 +68,6 @@ class HostProfile:
         needed = self._needed()
         return frozenset(block for block, count in self._counts.items() if count >= needed)
 
-    def merge(self, other: HostProfile) -> None:
-        """Add what another profile of the same host learned from other documents."""
-        self.pages += other.pages
-        for block, count in other._counts.items():
-            self._counts[block] = self._counts.get(block, 0) + count
-        self._prune()
-
     def to_bytes(self) -> bytes:
         """The stored form, at most about 10 bytes a remembered block."""
         self._prune()

@@ -270,7 +270,6 @@ def _escaped(char: str, charset: str) -> str:
 # its letters beyond ASCII are those of one language, how much they are spread like them, and by what no text has:
 # controls, marks inside words, capitals behind small letters.
 
-_SAMPLE = 16 * 1024
 _MOST_WORDS = 400
 _MOST_LETTERS = 40
 _WORD = re.compile(r"[^\s<>\"=]+")

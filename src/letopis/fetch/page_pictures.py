@@ -13,7 +13,7 @@ from base64 import b64decode
 from collections.abc import Iterator
 from functools import lru_cache
 
-from letopis.fetch.devtools import DevtoolsSession
+from letopis.fetch.devtools import DevtoolsError, DevtoolsSession
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _LEVEL = 3
@@ -62,7 +62,11 @@ async def take_screenshot(session: DevtoolsSession, kind: str, most_height: int,
     place = {"x": 0, "y": 0, "width": max(1, min(size["width"], 10_000)), "scale": max(0.1, min(scale, 1))}
     asked: dict[str, object] = {"format": kind, "clip": place | {"height": min(max(1, size["height"]), most_height)}}
     asked |= {"quality": 75} if kind == "webp" else {"optimizeForSpeed": True}
-    return b64decode((await session.send("Page.captureScreenshot", asked))["data"])
+    try:
+        taken = await session.send("Page.captureScreenshot", asked)
+    except DevtoolsError:  # about one in a hundred, of a page that is just being drawn
+        taken = await session.send("Page.captureScreenshot", asked)
+    return b64decode(taken["data"])
 
 
 def width_of(picture: bytes) -> int:

@@ -430,7 +430,12 @@ class Frontier:
         """Bring some hosts with due URLs to the bench. False if there is no place or no host is left."""
         tried = False
         for kind in KINDS:
-            if self._dry_until[kind] <= now and not self._crowded:
+            if self._dry_until[kind] > now or self._crowded:
+                continue
+            if kind == AGAIN and self._none_again(now):
+                self._asked[kind], self._dry_until[kind] = now, self._quiet_until
+                self._cursor[kind] = self._came[kind] = 0
+            else:
                 self._fetch_hosts(kind, now)
                 tried = True
         return tried

@@ -19,7 +19,7 @@ from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import CLI_ONLY, NOT_CLI, Parameters, parameter
 from letopis.tuples import NamedTuple
-from letopis.urls import parse_user_url
+from letopis.urls import join, parse_user_url
 
 if TYPE_CHECKING:
     from letopis.archive import verdicts
@@ -125,8 +125,15 @@ def _followed(check: Check) -> tuple[FollowedRedirect, ...]:
     return tuple([FollowedRedirect(hop.url, hop.status, hop.location) for hop in check.redirects])
 
 
-def _redirected_to(check: Check | CheckResult) -> str:
-    return check.final_url if check.redirects else ""
+_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+
+
+def redirected_to(check: Check | CheckResult) -> str:
+    """Where an address leads: what answered in its place, or for a crawl, which looks there apart, what it names."""
+    if check.final_url not in ("", check.url):
+        return check.final_url
+    target = next((value for name, value in check.headers if name.lower() == "location"), "")
+    return (join(check.url, target) or target) if check.status in _REDIRECTS else ""
 
 
 def shown_headers(check: Check) -> tuple[HeaderField, ...]:
@@ -138,7 +145,7 @@ def _sentence(check: CheckResult) -> str:
     text = f"{'not asked' if check.available is None else check.outcome}: {check.url}"
     if check.version is not None:
         text += f" version {check.version}"
-    if elsewhere := _redirected_to(check):
+    if elsewhere := redirected_to(check):
         text += f", redirected to {elsewhere}"
     if check.verdict == "noise":
         text += f", noise ({check.reason})"
@@ -311,7 +318,7 @@ def _recorded_check(check: Check) -> RecordedCheck:
     return RecordedCheck(
         check.checked_at, check.status, check.available, check.outcome, check.version, check.meaningful, check.score,
         check.error, check.failure, shown_headers(check), check.verdict, check.reason, check.muted,
-        _redirected_to(check), _followed(check), check.warnings,
+        redirected_to(check), _followed(check), check.warnings,
     )  # fmt: skip
 
 

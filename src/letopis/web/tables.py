@@ -124,7 +124,7 @@ class TableView:
     question: TableQuestion | None = None
 
     few: ClassVar[int] = 6
-    """Rows that are seen at a glance: nobody needs a filter for them."""
+    """Rows that are seen at a glance: these need no filter, unless they can be saved with it."""
 
     @property
     def data_columns(self) -> list[TableColumn]:

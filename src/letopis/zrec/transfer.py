@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,8 +78,8 @@ async def sync(
     """Makes `out` the file that the source publishes, reusing the chunks of `seed` or of `out` as it is.
 
     With a key, only a release signed with it is accepted; where the `release` is known already, it is not asked for.
-    `Unavailable` when the source fails (the
-    next call goes on where this one stopped), `Damaged` when what it serves does not fit together.
+    `Unavailable` when the source fails (the next call goes on where this one stopped), `Damaged` when what it serves
+    does not fit together.
     """
     before = source.traffic
     job = _Transfer(source, Path(out), Path(seed) if seed else None, key, progress, release)
@@ -162,11 +162,8 @@ def _old_copy(job: _Transfer) -> Iterator[ZrecReader | None]:
         reader = ZrecReader(path) if job.seed or path.exists() else None
     except Damaged:
         reader = None
-    try:
+    with reader or nullcontext():
         yield reader
-    finally:
-        if reader is not None:
-            reader.close()
 
 
 async def _fetch(job: _Transfer, missing: list[ByteRange], rebuild: Rebuild) -> None:
