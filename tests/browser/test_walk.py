@@ -287,6 +287,10 @@ def test_live_figures_move_while_somebody_looks(visit: Visit) -> None:
         tab.goto("/crawl")
         tab.locator("[data-live]").wait_for(state="visible")
         expect(tab.locator("[data-rate=fetched]")).to_have_text("0.0")
+        for part in tab.locator("[data-fresh]").all():
+            part.evaluate("part => part.dataset.old = 'as it was sent'")
+        expect(tab.locator("[data-fresh]")).to_have_count(2)
+        expect(tab.locator("[data-old]")).to_have_count(0, timeout=60_000)
 
 
 def open_bar(tab: Any) -> None:

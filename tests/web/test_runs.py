@@ -207,7 +207,7 @@ def test_an_audit_shows_its_issues_in_words_and_leads_to_their_pages(tmp_path: P
     assert re.search(r'class="badge changed">warning</span>.*put what matters first', issues, re.DOTALL)
     assert "dejte na začátek" in czech or "varování" in czech.partition('class="scroll cards issues"')[2]
     heads = re.findall(r'<a href="[^"]*t1\.sort=[^"]*">([^<]+)</a></th>', shown)
-    assert heads == ["Page", "Status", "Issues", "Title", "Description", "Clicks", "Words", "Size"]
+    assert heads == ["Page", "Status", "Issues", "Title", "Clicks", "Words", "Size"]
     assert '<span class="badge">canonical address missing</span>' in shown
     assert f"<h1>Audit webu {host}</h1>" in czech
 
