@@ -124,6 +124,21 @@ async def test_windows_do_not_open_and_the_page_is_shown_all_the_same(
         await chromium.close()
 
 
+HIDES_ITS_TEXT = """<!doctype html><html lang=en><body><x-card></x-card><iframe srcdoc="<p>in a frame"></iframe><script>
+for (const [host, name] of [[document.querySelector("x-card"), "outer"], ["", "inner"]]) {
+  const card = host || document.querySelector("x-card").shadowRoot.appendChild(document.createElement("x-card"));
+  card.attachShadow({ mode: "open" }).innerHTML =
+    `<style>p { color: teal }</style><p>${name} tree</p><p hidden>not shown`;
+}</script>"""
+
+
+async def test_what_is_shown_in_shadow_trees_and_frames_is_kept_too(chromium: Chromium, web: Web) -> None:
+    found = await web.shown(chromium, web.put("http://a.example/", HIDES_ITS_TEXT))
+    assert sorted(text_of(found).split("\n\n")) == ["in a frame", "inner tree", "outer tree"]
+    assert found.body.startswith(b'<!DOCTYPE html><html lang="en"><head></head><body><x-card>')
+    assert found.body.count(b'<template shadowrootmode="open"><style>') == 2
+
+
 async def test_service_workers_and_downloads_are_refused(chromium: Chromium, web: Web) -> None:
     page = web.put(
         "http://localhost/",

@@ -54,12 +54,28 @@ Scripts of workers come without a kind, as some data does.
 _NO_TEXTS = frozenset({"Image", "Font", "Media"})
 _FIELD_NAME = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _READ_PAGE = """((most, longest) => {
+  const top = document.documentElement, roots = [], inner = [];
+  for (const left = [document]; left.length;)
+    for (const one of left.pop().querySelectorAll("*")) {
+      const root = one.shadowRoot, frame = root ? null : one.contentDocument;
+      if (root) roots.push(root);
+      if (root || frame) left.push(root ?? frame);
+      inner.push(...(root ? root.children : frame?.body ? [frame.body] : []));
+    }
+  const markup = () => !top ? "" : !roots.length || !top.getHTML ? top.outerHTML
+    : top.cloneNode(false).outerHTML.slice(0, -"</html>".length) + top.getHTML({ shadowRoots: roots }) + "</html>";
   const kind = document.doctype ? new XMLSerializer().serializeToString(document.doctype) : "";
-  const page = kind + (document.documentElement ? document.documentElement.outerHTML : "");
+  const page = kind + markup();
   if (page.length > most) return [location.href, null, ""];
-  return [location.href, page, longest && document.body ? document.body.innerText.slice(0, longest) : ""];
+  const shown = () => [document.body, ...inner.filter((one) => one.checkVisibility())]
+    .map((one) => one.innerText ?? "").filter((text) => text.trim()).join("\\n\\n").slice(0, longest);
+  return [location.href, page, longest && document.body ? shown() : ""];
 })(%d, %d)"""
-"""Where it is, the document or null for one that is too large, and the text as shown."""
+"""Where it is, the document or null for one that is too large, and the text as shown.
+
+Open shadow trees are in both: as templates with `shadowrootmode` in the document, and their text behind that of the
+page, as is the text of frames that the page may read.
+"""
 _ICONS = """[...document.querySelectorAll("link[rel~=icon i][href]")].slice(0, 8)
   .forEach((link) => { new Image().src = link.href; });"""
 """A window would show them; a browser without one does not ask for them."""
