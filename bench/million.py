@@ -136,7 +136,9 @@ def reads(watched: Watched, web: VastWeb) -> dict[str, float]:
         for url in urls:
             archive.get(url)
         read = time.process_time() - began
-        finder, began = CdxFinder(archive), time.process_time()
+        finder = CdxFinder(archive)
+        next(finder.find(CdxQuery(KeyRange.exactly(surt(urls[0])))))  # loads what the others find loaded
+        began = time.process_time()
         rows = sum(len(part) for url in urls for part in finder.find(CdxQuery(KeyRange.exactly(surt(url)))))
         found = time.process_time() - began
     assert rows == len(urls)

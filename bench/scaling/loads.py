@@ -39,16 +39,21 @@ def leases(archive: Archive, name: str, count: int, batch: int) -> None:
 
 
 def tend(archive: Archive, name: str, count: int, batch: int) -> None:
-    """What an agent asks of its leases once a second or more seldom, so often; it extends them every 20 s."""
+    """What an agent asks of its leases once a second or more seldom, so often; it extends them every 20 s.
+
+    All other hosts have owners, as in a fleet at work: whoever looks for another one finds none.
+    """
     table = HostLeases(archive.catalog.database, 1000, 0)
     now = time.time_ns() // 1_000_000
-    table.take(name, now, now + 600_000, batch)
+    held = [host for host, _ in table.take(name, now, now + 600_000, batch)]
+    table.take("others", now, now + 600_000, 30_000)
     for number in range(count):
         if number % 20 == 0:
             table.extend(name, now, now + 600_000)
         table.take_in()
         table.agents(now)
-        table.spent(name, now)
+        table.spent(name, now, held)
+        table.take(name, now, now + 600_000, 1)
 
 
 def counting(archive: Archive, name: str, count: int, batch: int) -> None:

@@ -30,7 +30,7 @@ class Load:
     tend: float = 0.0
     """Of the database, each time an agent looks at its leases."""
     count: float = 0.0
-    """Of the database, to count the hosts that are to be shared out; all agents together do that half of the time."""
+    """Of the database, to count the hosts that are to be shared out: a fiftieth of the time of all agents together."""
     commit_every: float = 1.0
     most: int = 512
     few: int = 64
@@ -83,7 +83,7 @@ def simulate(
     """
     crew = [_Agent(since=-load.commit_every * number / agents) for number in range(agents)]
     looks = agents / max(1.0, 0.01 * agents)
-    tending = load.tend * looks + min(0.5, load.count * looks)
+    tending = load.tend * looks + min(0.02, load.count * looks)
     pages = core_busy = base_busy = 0.0
     pace = 1.0 / load.work_a_page
     for tick in range(round(seconds / step)):

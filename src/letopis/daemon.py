@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from letopis.archive import Archive
-from letopis.archive.queues import queue_counts
+from letopis.archive.queues import is_queue_empty
 from letopis.crawl import Agent, CrawlOptions, CrawlStats, crawl_lock, enqueue_seeds, open_agent, unusable_plans
 from letopis.errors import Busy, shell_words
 from letopis.model.printing import printable, printable_json
@@ -103,7 +103,7 @@ class BackgroundCrawl:
 
     def _may_begin(self, held: ExitStack) -> bool:
         """Whether anything is planned and nobody else crawls, whom we keep out from now on."""
-        if not sum(queue_counts(self._archive)):
+        if is_queue_empty(self._archive):
             return False
         try:
             held.enter_context(crawl_lock(self._archive))

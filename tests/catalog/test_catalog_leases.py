@@ -69,19 +69,58 @@ def test_hosts_that_crawls_ask_most_come_first_with_what_waits_there_on_both_eng
         assert [one.url for one in next_visits(archive, 9)] == ["http://b.example/", "http://a.example/"]
 
 
+def test_a_look_for_hosts_goes_through_a_few_where_all_have_owners_and_finds_each_that_gets_free(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("letopis.catalog.leases._LOOKED_AT", 2)
+    leases, looks = HostLeases(archive.catalog.database, 1000, 0), []
+    look = leases._next
+    monkeypatch.setattr(leases, "_next", lambda now, late: looks.append(look(now, late)) or looks[-1])
+    hosts = [host for host, _ in leases.take("a", 0, 5000, 9)]
+    assert sorted(hosts) == [1, 2, 3, 4, 5, 6]
+    for host in hosts:
+        looks.clear()
+        assert leases.take("b", 1, 5000, 1) == []
+        assert sum(map(len, looks)) <= 2
+        leases.give_back("a", [host])
+        found = [taken for _ in range(6) for taken, _ in leases.take("b", 1, 5000, 1)]
+        assert found == [host]
+
+
+def test_agents_share_a_count_of_hosts_until_it_is_old(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("letopis.catalog.leases._COUNT_SHARE", 10**9)
+    one, other = (HostLeases(archive.catalog.database, 1000, 0) for _ in range(2))
+    assert one.counted_hosts(0) == 6
+    with archive.catalog.transaction() as cursor:
+        cursor.run("UPDATE resource SET state = 4 WHERE host = 1")
+    assert (other.counted_hosts(9_999), other.counted_hosts(10_000)) == (6, 5)
+    assert one.counted_hosts(10_001) == 5
+
+
+def test_only_hosts_without_anything_due_are_spent(archive: Archive) -> None:
+    leases = HostLeases(archive.catalog.database, 1000, 0)
+    leases.take("a", 0, 5000, 3)
+    with archive.catalog.transaction() as cursor:
+        cursor.run("UPDATE resource SET state = 4 WHERE host IN (2, 3, 4)")
+    held = archive.catalog.database.all("SELECT id FROM host WHERE owner = 'a' AND id IN (2, 3, 4)")
+    assert sorted(leases.spent("a", 0, range(1, 7))) == [host for (host,) in held]
+    assert leases.spent("a", 0, [1, 5, 6]) == []
+    assert leases.spent("b", 0, range(1, 7)) == []
+
+
 def test_a_record_under_an_old_fence_is_refused(archive: Archive) -> None:
     leases = HostLeases(archive.catalog.database, 1000, 0)
-    held = [tuple(row) for row in leases.take("paused", 0, 100, 2)]
-    leases.take("other", 100, 200, 1)
+    held = [tuple(row) for row in leases.take("paused", 0, 100, 6)]
+    ((taken, _),) = leases.take("other", 100, 200, 1)
     with archive.catalog.transaction() as cursor:
-        assert leases.lost(cursor, "paused", held, 300) == {held[0][0]}
+        assert leases.lost(cursor, "paused", held, 300) == {taken}
 
 
 def test_the_new_owner_of_an_abandoned_host_waits_its_delay(archive: Archive) -> None:
     leases = HostLeases(archive.catalog.database, 1000, 0)
     leases.take("dead", 0, 5000, 1)
-    leases.take("heir", 5000, 9000, 1)
-    assert [row[3] for row in leases.held_due("heir", 5000, new=True, limit=9, after=0)] == [6000]
+    leases.take("heir", 5000, 9000, 6)
+    assert sorted(row[3] for row in leases.held_due("heir", 5000, new=True, limit=9, after=0)) == [0] * 5 + [6000]
 
 
 def test_hosts_that_were_given_back_owe_nothing(archive: Archive) -> None:

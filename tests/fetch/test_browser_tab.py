@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from patience import UNHURRIED
@@ -19,6 +20,7 @@ from letopis.fetch import chromium as chromium_flags
 from letopis.fetch.browser import find_browser
 from letopis.fetch.browser_tab import BrowserTab, TabView
 from letopis.fetch.chromium import Chromium
+from letopis.fetch.devtools import DevtoolsError, Parameters
 from letopis.fetch.page_pictures import take_screenshot, width_of
 from letopis.fetch.page_rendering import PageRenderer, RenderJob
 from letopis.fetch.page_steps import parse_steps
@@ -315,3 +317,26 @@ async def test_a_page_does_not_notice_its_picture_which_shows_what_lies_below_th
     assert noticed == ""
     assert width_of(picture) == 300
     assert picture == (await pictured(2100))[0], "a window that shows all of it"
+
+
+async def test_a_picture_that_chromium_fails_to_take_is_taken_again(
+    chromium: Chromium, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tab = await BrowserTab.open(chromium, TabView(400, 300, 0.1), lambda tab, session: None)
+    send, failures = tab.session.send, ["Unable to capture screenshot"]
+
+    async def failing(method: str, parameters: Parameters | None = None) -> dict[str, Any]:
+        if method == "Page.captureScreenshot" and failures:
+            raise DevtoolsError(failures.pop())
+        return await send(method, parameters)
+
+    monkeypatch.setattr(tab.session, "send", failing)
+    assert width_of(await take_screenshot(tab.session, "png", 2100, 0.75)) == 300
+    await tab.close()
+
+
+async def test_a_page_that_is_drawn_small_has_a_window_of_its_size(chromium: Chromium) -> None:
+    tab = await BrowserTab.open(chromium, TabView(1280, 800, 0.1), lambda tab, session: None)
+    sizes = "[innerWidth, innerHeight, outerWidth, outerHeight, screen.width, screen.height, devicePixelRatio]"
+    assert await tab.evaluate(sizes) == [1280, 800, 1280, 800, 1280, 800, 1]
+    await tab.close()

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_frontier import MemoryQueue
 
-from letopis.archive.queues import FrontierState, NewUrl
+from letopis.archive.queues import FrontierState, NewUrl, QueuedUrl
 from letopis.frontier.frontier import Frontier, SeenUrls
 from letopis.frontier.queue import Ticket
 from letopis.look.politeness import FetchResult, Politeness
@@ -304,3 +304,24 @@ def test_links_of_the_last_page_are_taken_as_soon_as_they_are_recorded() -> None
         crawl.frontier.recorded([ticket])
         crawl.frontier.notice(hosts)
         assert crawl.frontier.next_ready(page * 10 + 6) == page * 10 + 6
+
+
+def test_no_host_is_asked_for_visits_that_are_due_again_while_none_is_due_anywhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    crawl, asked = Crawl(Politeness(delay=0.0, ip_delay=0.0)), []
+    load = crawl.store.load
+
+    def watched(host: int, now: int, new: bool, limit: int) -> list[QueuedUrl]:
+        if not new and limit > 1:  # the queue itself looks for one
+            asked.append(now)
+        return load(host, now, new, limit)
+
+    monkeypatch.setattr(crawl.store, "load", watched)
+    crawl.frontier.add([new(f"h{host}.example", page) for host in range(40) for page in range(3)], 0)
+    crawl.run(again_after=10**7, fetches=120)
+    assert (len(crawl.log), asked) == (120, [])
+    crawl.run(again_after=10**9, fetches=240)
+    assert len(crawl.log) == 240
+    assert min(began for began, _, _ in crawl.log[120:]) >= 10**7
+    assert asked

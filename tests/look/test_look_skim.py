@@ -11,6 +11,7 @@ from politeness_books import free_book
 
 from letopis import Archive
 from letopis.archive import identify
+from letopis.catalog.database import Database
 from letopis.look.known import known_version
 from letopis.look.visitor import LookOptions, Visitor
 from letopis.model import Limits, Outcome, Request, Response, from_millis
@@ -72,3 +73,30 @@ def test_a_skimmed_page_is_compared_in_full_when_it_changes(archive: Archive) ->
     assert look.change is not None
     assert look.change.meaningful
     assert look.identity == identify(look.response.body)
+
+
+def test_what_is_known_about_the_hosts_of_a_batch_is_read_in_one_query(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web, urls = Pages(), [f"http://h{number}.example/" for number in range(40)]
+
+    async def answers() -> list[Response]:
+        return [await web.fetch(Request(url)) for url in urls]
+
+    def batch(learned: int) -> list[str]:
+        visitor, options = Visitor(archive, web, free_book()), LookOptions(Limits(), skim=True)
+        found, asked = asyncio.run(answers()), []
+        ask = Database._ask
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                Database,
+                "_ask",
+                lambda self, how, statement, values: asked.append(statement) or ask(self, how, statement, values),
+            )
+            visitor.expect((response, None) for response in found)
+            looks = [visitor.judge(response, None, options) for response in found]
+        assert {visitor._reading()._noise.profile(url).pages for url in urls} == {learned}
+        visitor.record(looks)
+        return asked
+
+    assert len(batch(1)) == len(batch(2)) == 1

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
@@ -24,6 +25,22 @@ def test_four_agents_find_what_one_finds(web: Web, fleet: Fleet, scaled_settings
     asked = [(host, path) for host, path, _, _ in web.requests()]
     assert len(asked) == len(set(asked)), "a page was fetched twice"
     assert_complete(web, scaled_settings, tmp_path)
+
+
+def test_an_agent_waits_for_the_first_crawl_that_somebody_plans(
+    web: Web, fleet: Fleet, scaled_settings: Settings, tmp_path: Path
+) -> None:
+    words = [sys.executable, "-m", "letopis.cli", "--archive", str(tmp_path / "early"), "crawl", "--delay", "0.05"]
+    ways = variables(scaled_settings.database.url, scaled_settings.store)
+    waiting = subprocess.Popen(words, env={**outside(), **ways}, stderr=subprocess.PIPE, text=True)
+    assert waiting.stderr is not None
+    assert "nothing is planned; waiting for pages that others plan" in waiting.stderr.readline()
+    planning = [*words[:4], str(tmp_path / "other"), "crawls", "add", web.server.world.seeds()[0]]
+    subprocess.run(planning, env={**outside(), **ways}, check=True, timeout=300)
+    fleet.when(3)
+    waiting.send_signal(signal.SIGTERM)
+    _, told = waiting.communicate(timeout=300)
+    assert waiting.returncode == 0, told
 
 
 def test_agents_come_and_go(web: Web, fleet: Fleet, scaled_settings: Settings, tmp_path: Path) -> None:
@@ -75,6 +92,22 @@ def test_agents_that_are_cut_from_the_database_go_on(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                 "WHERE datname = current_database() AND pid != pg_backend_pid()"
             )
+    fleet.wait()
+    assert_polite(web)
+    assert_complete(web, scaled_settings, tmp_path)
+
+
+def test_agents_go_on_after_the_database_has_crashed_in_the_middle(
+    web: Web, fleet: Fleet, scaled_settings: Settings, crash_database: Callable[[], None], tmp_path: Path
+) -> None:
+    stopped = fleet.start()
+    fleet.start()
+    fleet.when(25)
+    stopped.send_signal(signal.SIGSTOP)
+    crash_database()
+    stopped.send_signal(signal.SIGCONT)
+    fleet.when(50)
+    crash_database()
     fleet.wait()
     assert_polite(web)
     assert_complete(web, scaled_settings, tmp_path)

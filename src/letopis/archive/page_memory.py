@@ -64,6 +64,10 @@ class PageMemory:
         """What the pages of a host have in common; empty if nothing is known."""
         return self._rows.profile(host)
 
+    def profiles(self, hosts: Sequence[str]) -> dict[str, bytes]:
+        """The same for many hosts at once, without those that are unknown."""
+        return self._rows.profiles(hosts)
+
     def habits(self, resource: int) -> bytes:
         """What changes on a page at every visit; empty if nothing is known."""
         return self._rows.habits(resource)

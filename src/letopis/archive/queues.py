@@ -28,8 +28,8 @@ __all__ = [
     "CrawlPlan", "FrontierQueue", "FrontierState", "HeldHosts", "HostLeases", "HostState", "HostUpdate",
     "LeasedQueue", "LeasesLost", "NewUrl", "NewestKeys", "PauseRow", "PauseRows", "PlanSpending", "PlannedUrl",
     "QueueUpdate", "QueuedUrl", "Shard", "count_due", "crawl_plans", "drop_site", "enqueue_crawl", "host_leases",
-    "is_within_reach", "keeps_crawl_plans", "leases_hosts", "pause_rows", "queue_counts", "take_figures",
-    "take_in_links", "visited_hosts",
+    "is_queue_empty", "is_within_reach", "keeps_crawl_plans", "leases_hosts", "pause_rows", "queue_counts",
+    "take_figures", "take_in_links", "visited_hosts",
 ]  # fmt: skip
 
 
@@ -135,9 +135,9 @@ class FrontierQueue:
     def load(self, host: int, now: int, new: bool, limit: int) -> list[QueuedUrl]:
         """Due URLs of a host and kind, best first."""
         rows = self._catalog.queues.load(host, now, new, limit)
-        # Read after the URLs: the mark is written in the transaction of the first crawl of another account.
-        self.for_others = self.for_others or self._catalog.queues.has_foreign()
-        return [QueuedUrl(*row) for row in rows]
+        # Read with the URLs: the mark is written in the transaction of the first crawl of another account.
+        self.for_others = self.for_others or any(foreign for *_, foreign in rows)
+        return [QueuedUrl(*row[:-1]) for row in rows]
 
     def add(self, rows: Sequence[NewUrl], now: int) -> list[int]:
         """Stores unseen URLs in a separate transaction; ids of the hosts of this agent that got any."""
@@ -459,6 +459,11 @@ def take_in_links(archive: Archive) -> None:
 def queue_counts(archive: Archive) -> QueueCounts:
     """How many URLs wait for a first visit, and how many are revisited."""
     return archive.catalog.queues.waiting()
+
+
+def is_queue_empty(archive: Archive) -> bool:
+    """Whether no URL waits for a visit, first or other; however many there are, they are not counted."""
+    return archive.catalog.queues.is_empty()
 
 
 def count_due(archive: Archive) -> int:

@@ -8,11 +8,13 @@ milliseconds.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
+from zlib import crc32
 
 from letopis.catalog.database import Cursor, Database
-from letopis.catalog.queues import HAS_DUE, HAS_NEW, Queues
+from letopis.catalog.queues import HAS_DUE, HAS_NEW, SET_META, Queues
 from letopis.catalog.schema import ensure_tables
 from letopis.errors import Busy, NotReady
 from letopis.tuples import NamedTuple
@@ -168,8 +170,29 @@ _BUSY = (
     "busy (host) AS (SELECT w.id FROM waiting JOIN host w ON w.id = waiting.host WHERE w.fetched < ? "
     "UNION ALL SELECT host FROM resource WHERE state = 2 AND due <= ?) "
 )
+# The next so many hosts with never-seen URLs after one, or the next of all hosts, each with whether it is free.
+_IS_FREE = "CASE WHEN h.lease_until <= ? AND {0} THEN 1 ELSE 0 END"
+_NEXT_WAITING = (
+    "WITH RECURSIVE waiting (host) AS (SELECT host FROM "
+    "(SELECT host FROM resource WHERE state = 1 AND host > ? ORDER BY host LIMIT 1) first UNION ALL "
+    "SELECT (SELECT r.host FROM resource r WHERE r.state = 1 AND r.host > waiting.host ORDER BY r.host LIMIT 1) "
+    "FROM waiting WHERE waiting.host IS NOT NULL) "
+    f"SELECT next.host, (SELECT {_IS_FREE.format('h.fetched < ?')} FROM host h WHERE h.id = next.host) "
+    "FROM (SELECT host FROM waiting WHERE host IS NOT NULL LIMIT ?) next"
+)
+_NEXT_OF_ALL = f"SELECT h.id, {_IS_FREE.format(_HAS_WORK)} FROM host h WHERE h.id > ? ORDER BY h.id LIMIT ?"
+_FREE_WITH_VISITS = (
+    "SELECT DISTINCT h.id FROM resource r JOIN host h ON h.id = r.host "
+    "WHERE r.state = 2 AND r.due <= ? AND h.lease_until <= ? LIMIT ?"
+)
+_LOOKED_AT = 500
+"""Hosts that a look for free ones goes through, unless it finds many."""
 _MOST_LATE = 5000
 """Visited URLs that are due; with more of them, all hosts are searched."""
+_COUNTED = "busy hosts"
+"""The row of `meta` with how many hosts have something due, and until when nobody counts again."""
+_COUNT_SHARE, _COUNT_MILLIS = 50, 10_000
+"""All agents together count for a fiftieth of the time, and every ten seconds however long it takes."""
 # The previous holder of an expired lease may have sent requests up to that moment.
 _READY_AFTER_LEASE = (
     "lease_until + CASE WHEN crawl_delay * 1000 > {0} THEN CAST(crawl_delay * 1000 AS BIGINT) ELSE {0} END"
@@ -218,17 +241,48 @@ class HostLeases:
             "UPDATE host SET owner = ?, fence = fence + 1, lease_until = ?, "
             f"ready = CASE WHEN lease_until > 0 AND {later} > ready THEN {later} ELSE ready END WHERE id IN "
         )
-        free, skip = "h.lease_until <= ? LIMIT ?", database.dialect.skip_locked
-        self._take = (
-            f"{given} ({_BUSY} SELECT h.id FROM busy JOIN host h ON h.id = busy.host WHERE {free} "
-            f"{skip.replace('UPDATE', 'UPDATE OF h')}) RETURNING id, fence"
+        skip = database.dialect.skip_locked
+        self._give = (
+            f"{given} (SELECT id FROM host WHERE lease_until <= ? AND id IN ({{0}}) {skip}) RETURNING id, fence"
         )
-        self._take_late = f"{given} (SELECT h.id FROM host h WHERE {_HAS_WORK} AND {free} {skip}) RETURNING id, fence"
+        self._after: int | None = None
 
     def take(self, owner: str, now: int, until: int, limit: int) -> list[tuple[Any, ...]]:
-        """Free hosts with something due, given to `owner`: rows (host, fence)."""
-        statement = self._take_late if self._is_late(now) else self._take
-        return self._database.all(statement, (owner, until, self._cap, now, now, limit))
+        """Free hosts with something due, given to `owner`: rows (host, fence).
+
+        One look may miss some: where all have owners, it costs the same however many there are, and the next goes on.
+        """
+        if self._after is None:  # agents that start together begin at different hosts
+            self._after = crc32(owner.encode()) % (self._database.count("SELECT max(id) FROM host") + 1)
+        hosts = self._free(now, limit)
+        if not hosts:
+            return []
+        statement = self._give.format(", ".join("?" * len(hosts)))
+        return self._database.all(statement, (owner, until, now, *hosts))
+
+    def _free(self, now: int, limit: int) -> list[int]:
+        """Hosts that may be taken: those with visits that are due, and those that one look finds."""
+        late = self._is_late(now)
+        visits = [] if late else self._database.all(_FREE_WITH_VISITS, (now, now, limit))
+        found = {int(host): None for (host,) in visits}
+        start, rounds = self._after or 0, 0
+        while len(found) < limit and rounds < 2:
+            rows = self._next(now, late)
+            free = [int(host) for host, is_free in rows if is_free][: limit - len(found)]
+            found.update(dict.fromkeys(free))
+            if len(rows) < _LOOKED_AT and len(found) < limit:
+                rounds, self._after = rounds + (1 if start else 2), 0
+                continue
+            self._after = free[-1] if len(found) >= limit else max(int(host) for host, _ in rows)
+            if len(free) < len(rows) // 2 or (rounds and self._after >= start):
+                break
+        return list(found)
+
+    def _next(self, now: int, late: bool) -> list[tuple[Any, ...]]:
+        """Some hosts after the last that were looked at: rows (host, whether it is free)."""
+        if late:
+            return self._database.all(_NEXT_OF_ALL, (now, self._cap, now, self._after, _LOOKED_AT))
+        return self._database.all(_NEXT_WAITING, (self._after, now, self._cap, _LOOKED_AT))
 
     def _is_late(self, now: int) -> bool:
         """Whether very many visits are due: reading the first of them does not find all hosts."""
@@ -289,25 +343,43 @@ class HostLeases:
 
     def is_idle(self, now: int) -> bool:
         """Whether no host has anything due, and nothing waits that could become due."""
-        return not self._queues.has_inbox() and not self.busy_hosts(now)
+        return not self._queues.has_inbox() and not self.busy_hosts(now, most=1)
 
     def agents(self, now: int) -> int:
         """How many agents are alive."""
         return self._database.count("SELECT count(*) FROM agent WHERE until > ?", (now,))
 
-    def busy_hosts(self, now: int) -> int:
-        """How many hosts have something due, counted up to some ten thousand."""
+    def counted_hosts(self, now: int) -> int:
+        """How many hosts have something due, as the agent found that counted last."""
+        row = self._database.one("SELECT value FROM meta WHERE name = ?", (_COUNTED,))
+        count, until = map(int, str(row[0]).split()) if row else (0, 0)
+        if now < until <= now + _COUNT_MILLIS:
+            return count
+        began = time.monotonic()
+        count = self.busy_hosts(now)
+        until = now + min(_COUNT_MILLIS, round(1000 * _COUNT_SHARE * (time.monotonic() - began)))
+        self._database.one(f"{SET_META} RETURNING name", (_COUNTED, f"{count} {until}"))
+        return count
+
+    def busy_hosts(self, now: int, most: int = _MOST_COUNTED) -> int:
+        """How many hosts have something due, counted up to so many."""
         every = f"SELECT h.id AS host FROM host h WHERE {_HAS_WORK}"
         found = every if self._is_late(now) else f"{_BUSY} SELECT host FROM busy"
-        counted = f"SELECT count(DISTINCT host) FROM ({found} LIMIT {_MOST_COUNTED}) counted"
-        return self._database.count(counted, (self._cap, now))
+        counted = f"SELECT count(DISTINCT host) FROM ({found} LIMIT ?) counted"
+        return self._database.count(counted, (self._cap, now, most))
 
-    def spent(self, owner: str, now: int) -> list[int]:
-        """Hosts of `owner` that have nothing due."""
-        rows = self._database.all(
-            f"SELECT h.id FROM host h WHERE h.owner = ? AND NOT {_HAS_WORK}", (owner, self._cap, now)
-        )
-        return [int(row[0]) for row in rows]
+    def spent(self, owner: str, now: int, hosts: Sequence[int]) -> list[int]:
+        """Those of the hosts that are `owner`'s and have nothing due."""
+        found: list[int] = []
+        for start in range(0, len(hosts), _LOOKED_AT):
+            part = hosts[start : start + _LOOKED_AT]
+            rows = self._database.all(
+                f"SELECT h.id FROM host h WHERE h.owner = ? AND NOT {_HAS_WORK} "
+                f"AND h.id IN ({', '.join('?' * len(part))})",
+                (owner, self._cap, now, *part),
+            )
+            found += [int(row[0]) for row in rows]
+        return found
 
     def held_due(self, owner: str, now: int, new: bool, limit: int, after: int) -> list[tuple[Any, ...]]:
         """Hosts of `owner` with an id above `after` that have something of a kind due."""

@@ -16,7 +16,8 @@ from letopis.tuples import NamedTuple
 KNOWN, NEW, AGAIN, HELD, GONE = range(5)
 
 _HOST_COLUMNS = "h.id, h.name, h.ip, h.ready, h.ip_ready, h.crawl_delay, h.fetched, h.failures, h.fence"
-_URL = "id, url, depth, priority, coalesce(due, 0), schedule, newest IS NOT NULL"
+_HAS_FOREIGN = "(SELECT count(*) FROM meta WHERE name = 'foreign crawls')"
+_URL = f"id, url, depth, priority, coalesce(due, 0), schedule, newest IS NOT NULL, {_HAS_FOREIGN}"
 _REVISITS = "revisits"
 _INBOX = "inbox"
 _URLS_AT_ONCE = 1000
@@ -47,7 +48,7 @@ _ADD_ONE = (
 )
 
 
-_SET_META = "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+SET_META = "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 
 
 class Shard(NamedTuple):
@@ -96,7 +97,7 @@ class Queues:
         return int(row[0]) if row and row[0] is not None else None
 
     def load(self, host: int, now: int, new: bool, limit: int) -> list[tuple[Any, ...]]:
-        """Due URLs of a host, best first."""
+        """Due URLs of a host, best first; at the end of each row, whether there `has_foreign` at that moment."""
         if new:
             return self._database.all(
                 f"SELECT {_URL} FROM resource WHERE host = ? AND state = 1 ORDER BY priority DESC, depth, id LIMIT ?",
@@ -247,6 +248,13 @@ class Queues:
             (host,),
         )
 
+    def is_empty(self) -> bool:
+        """Whether no URL is planned."""
+        planned = any(
+            self._database.one(f"SELECT 1 FROM resource WHERE state = {kind} LIMIT 1") for kind in (NEW, AGAIN)
+        )
+        return not planned and not self.has_inbox()
+
     def waiting(self) -> QueueCounts:
         """How many URLs are planned."""
         # One query per state: each has a separate small index.
@@ -298,7 +306,7 @@ class Queues:
 
     def set_plans(self, cursor: Cursor, text: str) -> None:
         """Replaces them, in the transaction that plans the seeds."""
-        cursor.run(_SET_META, ("crawls", text))
+        cursor.run(SET_META, ("crawls", text))
 
     def mark_foreign(self, cursor: Cursor) -> None:
         """Records permanently that an account other than the owner has planned a crawl."""
@@ -306,7 +314,7 @@ class Queues:
 
     def has_foreign(self) -> bool:
         """Whether an account other than the owner ever planned a crawl."""
-        return self._database.one("SELECT 1 FROM meta WHERE name = 'foreign crawls'") is not None
+        return self._database.count(f"SELECT {_HAS_FOREIGN}") > 0
 
     def has_accounts(self) -> bool:
         """Whether a crawl could be started through HTTP: there is a user or a token."""
@@ -322,11 +330,11 @@ class Queues:
 
     def set_memory(self, cursor: Cursor, data: bytes) -> None:
         """Replaces it, in the transaction of the visits from which it was learned."""
-        cursor.run(_SET_META, ("schedule", data.hex()))
+        cursor.run(SET_META, ("schedule", data.hex()))
 
     def set_figures(self, cursor: Cursor, agent: int, text: str) -> None:
         """What an agent of a fleet has done, in the transaction of what it counts."""
-        cursor.run(_SET_META, (f"figures of agent {agent}", text))
+        cursor.run(SET_META, (f"figures of agent {agent}", text))
 
     def take_figures(self, agent: int) -> str:
         """Takes what an agent has left of that; it is removed."""

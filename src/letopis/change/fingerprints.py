@@ -120,6 +120,7 @@ _COUNTED = (
     r"pregleda?|posjet\w*|poset\w*|komentara?|преглед\w*|посет\w*|коментар\w*|перегляд\w*|відвідувач\w*|завантажен\w*|"
     r"просмотр\w*|посетител\w*|комментари\w*|скачиван\w*|подписчик\w*"
 )
+_ALL_TIME = "total|today|celkem|celkom|dnes|gesamt|insgesamt|heute|au total|en total|ogółem|dziś|всего|сегодня"
 _COUNTED_SOLID = r"閲覧|回視聴|件のコメント|浏览|阅读|评论|下载|瀏覽|閱讀|조회|댓글|مشاهد\w*|تعليق\w*"
 _SUFFERED = (
     r"dead|die[ds]?|killed|injured|hurt|missing|wounded|infected|arrested|tote?|getötet|verletzt\w*|vermisst\w*|mort\w*|"
@@ -139,6 +140,13 @@ _YEAR = r"(?:19|20)\d\d"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _TOOK_NEAR = re.compile(r"generated|rendered|took|loaded|executed|queries|vygenerov|načten|erzeugt|generiert|сгенер")
 _HAS_DIGIT = re.compile(r"\d")
+_KEY_LABEL = re.compile(
+    r"(?:sha-?\d{0,3}(?:-\d{3})?|md5|blake2\w?|checksum|digest|fingerprint|otisk\w*|součet|prüfsumme|password|passwor[dt]|"
+    r"heslo|key|klíč|schlüssel|ключ|пароль|schránk\w*|\bsn|serial|výrobní číslo|account|účet|iban|konto)"
+    r"(?:\s\w{1,15}){0,2}[^\w]{1,4}$"
+)
+"""What an identifier is called that people copy; any other is one of the visit."""
+_LONGEST_KEY_LABEL = 30
 _TIME = re.compile(r"\s*\d{1,2}[:.]\d\d")
 _LEGAL = re.compile(r"\W{0,4}(?:©|\(c\)|copyright\b)\D{0,12}(?:19|20)\d\d(?:\s?[-–—,]\s?(?:19|20)\d\d){0,4}")
 """The mark and the years that a notice of copyright begins with."""
@@ -157,7 +165,7 @@ _VERSION_OR_MAIL = re.compile(
 _OF_THE_PAGE = re.compile(
     r"updat|modif|generat|retriev|aktuali|stand\b|today|dnes|heute|aujourd|hoy\b|обновл|сегодня|publish|posted|"
     r"veröffentl|publi|zveřej|vydán|written|draft|version|edited|created|last|as of|by\b|snapshot|revis|issued|"
-    r"date:|datum"
+    r"date:|datum(?!\s+[^\W\d])"
 )
 """What a date beside few other words is of the page itself; any other date is what these words say."""
 _OF_AN_EVENT = re.compile(
@@ -193,12 +201,13 @@ def _clocks() -> re.Pattern[str]:
                 rf"\b(?:\d{{1,4}}|an?|one)\s?(?:{_UNITS})\s(?:{_AGO})\b|\bjust now\b",
                 r"\d{1,4}\s(?:perce|órája|napja|hete)\b|\d{1,4}\s?(?:秒|分|分钟|時間|小时|日|天|분|시간|일)\s?[前전]",
                 rf"\b(?:{_BEFORE})\s(?:\d{{1,4}}\s?)?(?:{_UNITS})\b",
-                rf"(?<![\d.,]){_NUMBER}\s?(?:{_COUNTED})\b(?!\s(?:{_SUFFERED})\b)",
-                rf"\b(?:{_COUNTED})\s?(?:[:(]\s?{_NUMBER}|{_NUMBER}(?!\s?(?!(?:{_COUNTED})\b)[^\W\d_]))",
+                rf"(?P<measured>(?<![\d.,]){_NUMBER}\s?(?:{_COUNTED})\b(?!\s(?:{_SUFFERED})\b)"
+                rf"|\b(?:{_COUNTED})(?:\s(?:{_ALL_TIME}))?\s?(?:[:(]\s?{_NUMBER}|{_NUMBER}(?!\s?(?!(?:{_COUNTED})\b)[^\W\d_]))"
+                r"|-?\d{1,3}(?:[.,]\d)?\s?°\s?(?:[cf]\b)?)",
                 r"(?P<took>(?<![\d.,])\d{1,9}(?:[.,]\d{1,9})?\s?(?:ms|msec|milliseconds|s|sec|seconds|sekund\w*)\b)",
                 r"(?:©|\(c\)|copyright)\D{0,12}(?:\d{4}\s?[-–—]\s?)?\d{4}",
-                r"-?\d{1,3}(?:[.,]\d)?\s?°\s?(?:[cf]\b)?",
-                r"\b(?=[0-9a-f-]{0,40}\d)(?=[0-9a-f-]{0,40}[a-f])[0-9a-f]{8,128}(?:-[0-9a-f]{4,12}){0,4}\b",
+                r"(?P<random>\b(?<!\d[.,])(?=[0-9a-f-]{0,40}\d)(?=[0-9a-f-]{0,40}[a-f])[0-9a-f]{8,128}"
+                r"(?:-[0-9a-f]{4,12}){0,4}\b)",
             )
         )
     )
@@ -248,13 +257,25 @@ def stilled(text: str) -> str:
     if len(text) <= _LEGAL_LINE and (notice := _LEGAL.match(lowered)):
         lowered = _beside_notice(lowered[notice.end() :])
     took = bool(_TOOK_NEAR.search(lowered))
-    still = _without_dates(_clocks().sub(lambda m: m[0] if m.lastgroup == "took" and not took else " ", lowered))
+    sentence = lowered.rstrip().endswith((".", "!", "?", "…")) and words_in(lowered) > _FEW_WORDS
+    still = _without_dates(_clocks().sub(lambda m: m[0] if _is_said(m, took, sentence) else " ", lowered))
     if len(normalized_words(still).split()) > _FEW_WORDS or names_event(lowered):
-        kept = _clocks().sub(
-            lambda m: m[0] if (m.lastgroup == "took" and not took) or _TIME.match(m[0]) else " ", lowered
-        )
+        kept = _clocks().sub(lambda m: m[0] if _is_said(m, took, sentence) or _TIME.match(m[0]) else " ", lowered)
         still = _without_dates(kept)
     return still
+
+
+def _is_said(found: re.Match[str], took: bool, sentence: bool) -> bool:
+    """Whether what looks like a clock is what the text says: a duration, a figure of a sentence, a checksum, a key."""
+    match found.lastgroup:
+        case "took":
+            return not took
+        case "measured":
+            return sentence
+        case "random":
+            label = found.string[max(0, found.start() - _LONGEST_KEY_LABEL) : found.start()]
+            return _KEY_LABEL.search(label) is not None
+    return False
 
 
 def _beside_notice(text: str) -> str:

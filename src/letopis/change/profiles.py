@@ -283,6 +283,11 @@ class PageHabits:
         """Whether a block has come or gone before, so that its return says nothing new."""
         return block in self._flips
 
+    def returned(self, block: int) -> bool:
+        """Whether a block came back before: its first return takes back what had replaced it, which is news."""
+        seen = self._flips.get(block)
+        return seen is not None and seen.changed > 1
+
     def flapping(self, block: int) -> bool:
         """Whether a block comes and goes at every few visits, lately too, so that it does so once more now.
 

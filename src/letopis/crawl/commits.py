@@ -220,6 +220,7 @@ class PendingLooks:
     def work(self) -> None:
         """Reads and compares what has come."""
         answers, self._answers, self._bytes = self._answers, [], 0
+        self._visitor.expect((answer.response, answer.known) for answer in answers)
         self._finished += map(self._judged, answers)
 
     def take(self) -> list[FinishedLook]:

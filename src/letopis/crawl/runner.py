@@ -28,9 +28,9 @@ from letopis.archive.queues import (
     crawl_plans,
     enqueue_crawl,
     host_leases,
+    is_queue_empty,
     is_within_reach,
     leases_hosts,
-    queue_counts,
     take_in_links,
 )
 from letopis.binary import exclusive_lock
@@ -313,7 +313,9 @@ async def _crawl_on(
     connect: Connect,
 ) -> CrawlStats:
     """What is planned, by one agent after the other where the record is away for a while."""
-    if not options.seeds and not sum(queue_counts(archive)):
+    # Agents of a fleet may be started before anybody plans a crawl: they wait for it.
+    waits = leases_hosts(archive) and not options.limits.ends_idle
+    if not options.seeds and not waits and is_queue_empty(archive):
         raise UsageError(
             "nothing is planned yet",
             Remedy("crawl https://example.org/", "CrawlOptions(('https://example.org/',))", "give a seed, as"),

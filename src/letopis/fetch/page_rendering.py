@@ -24,7 +24,7 @@ from letopis.errors import UsageError
 from letopis.fetch.browser_tab import BrowserTab, TabView
 from letopis.fetch.chromium import Chromium
 from letopis.fetch.devtools import DevtoolsError, DevtoolsSession
-from letopis.fetch.page_pictures import take_screenshot
+from letopis.fetch.page_pictures import packed_by_rows, take_screenshot
 from letopis.fetch.page_steps import PageStep
 from letopis.model.web import HOP_FIELDS, Failure, FailureKind, Headers, LoadedPage, Request, Response, shown_headers
 
@@ -99,7 +99,7 @@ class PageRenderer:
             # Clicks of steps are aimed at what is drawn.
             view = TabView(width, height, 1.0 if self._job.steps else _UNSEEN, self._settings.language)
             tab = await BrowserTab.open(chromium, view, self._intercept)
-            return await self._run(tab)
+            rendered = await self._run(tab)
         except (DevtoolsError, UsageError) as error:
             return self._failed(f"the page could not be rendered: {error}")
         finally:
@@ -107,6 +107,7 @@ class PageRenderer:
                 load.cancel()
             if tab is not None:
                 await tab.close()
+        return await _with_packed_picture(rendered)
 
     async def _run(self, tab: BrowserTab) -> Response:
         """As soon as the page has crashed what shows it, there is nothing left to wait for."""
@@ -312,6 +313,15 @@ class PageRenderer:
         fields = _fields(asked["headers"])
         private_ok = self._job.request.private_ok
         return Request(asked["url"], asked["method"], fields, limits=limits, private_ok=private_ok, body=body)
+
+
+async def _with_packed_picture(rendered: Response) -> Response:
+    """Packed when the page is closed: it would be drawn again meanwhile, as it was before its picture was taken."""
+    loaded = rendered.loaded
+    if loaded is None or not loaded.screenshot:
+        return rendered
+    screenshot = await asyncio.to_thread(packed_by_rows, loaded.screenshot)
+    return rendered._replace(loaded=loaded._replace(screenshot=screenshot))
 
 
 def viewport_of(settings: CaptureSettings) -> tuple[int, int]:

@@ -119,6 +119,7 @@ class Frontier:
         self._came = [0, 0]
         self._asked = [0, 0]
         self._dry_until = [0, 0]
+        self._quiet_until = self._looked_until = 0
         self._bandwidth = Bandwidth(politeness.bandwidth)
         self.share = NewUrlShare(politeness.new_share)
 
@@ -159,11 +160,11 @@ class Frontier:
         return len(hosts)
 
     def notice(self, hosts: Iterable[int]) -> None:
-        """URLs of these hosts were stored or made due: they are loaded soon."""
+        """New URLs of these hosts were stored, or the hosts were leased: they are loaded soon."""
         for host in hosts:
             if host in self._hosts:
                 self._noticed.add(host)
-                self._hosts[host].empty_until = _UNKNOWN
+                self._hosts[host].empty_until = (0, self._hosts[host].empty_until[AGAIN])
             else:
                 self._dry_until = [0, 0]
 
@@ -240,13 +241,14 @@ class Frontier:
     def postpone(self, ticket: Ticket, now: int, until: int = 0) -> None:
         """No request was sent: the URL waits as before, and its host until a time."""
         host = self._hosts[ticket.host_id]
-        host.ready = max(host.ready, until)
+        host.ready, host.empty_until = max(host.ready, until), _UNKNOWN
         self.give_back(ticket, FetchResult(now, asked=False))
         self.recorded([ticket])
         self.notice([ticket.host_id])
 
     def recorded(self, tickets: Iterable[Ticket]) -> None:
         """The records of these tickets are durable: their URLs have new states and times."""
+        self._quiet_until = self._looked_until = 0
         for ticket in tickets:
             left = self._unrecorded.get(ticket.host_id)
             if left is not None:
@@ -379,7 +381,7 @@ class Frontier:
 
     def _load(self, host: Host, kind: int, now: int) -> None:
         """The next few due URLs of a host, without those that are out or not yet recorded."""
-        if host.empty_until[kind] > now:
+        if host.empty_until[kind] > now or (kind == AGAIN and self._none_again(now)):
             return
         cap, room = self._politeness.max_per_host, self._ahead(host)
         room = room if kind == AGAIN or not cap else min(room, cap - host.fetched)
@@ -391,6 +393,14 @@ class Frontier:
         if not rows:
             host.empty_until = (now + _NEAR, host.empty_until[1]) if kind == NEW else (host.empty_until[0], now + _NEAR)
         host.queues[kind].extend(reversed(fresh[:room]))  # the best is popped from the end
+
+    def _none_again(self, now: int) -> bool:
+        """Whether nothing is due again anywhere, as in a first crawl: then hosts need not be asked one by one."""
+        if self._looked_until <= now:
+            earliest = self._store.next_due(0)
+            self._quiet_until = 0 if earliest is not None and earliest <= now else _later(earliest, now)
+            self._looked_until = self._quiet_until or now + _NEAR
+        return self._quiet_until > now
 
     def _ahead(self, host: Host) -> int:
         """How many URLs are loaded for a host: a few at first, twice as many each time it has used them up.
@@ -420,7 +430,12 @@ class Frontier:
         """Bring some hosts with due URLs to the bench. False if there is no place or no host is left."""
         tried = False
         for kind in KINDS:
-            if self._dry_until[kind] <= now and not self._crowded:
+            if self._dry_until[kind] > now or self._crowded:
+                continue
+            if kind == AGAIN and self._none_again(now):
+                self._asked[kind], self._dry_until[kind] = now, self._quiet_until
+                self._cursor[kind] = self._came[kind] = 0
+            else:
                 self._fetch_hosts(kind, now)
                 tried = True
         return tried
@@ -447,8 +462,8 @@ class Frontier:
             self._cursor[kind] = rows[-1].id
             return
         if not self._came[kind]:
-            self._asked[kind], later = now, self._store.next_due(now)
-            self._dry_until[kind] = now + _FAR if later is None else min(max(later, now + _NEAR), now + _FAR)
+            self._asked[kind] = now
+            self._dry_until[kind] = _later(self._store.next_due(now), now)
         self._cursor[kind] = self._came[kind] = 0
 
     def _welcome(self, row: HostState, kind: int, now: int) -> bool:
@@ -475,3 +490,8 @@ class Frontier:
         elif not (host.queues[NEW] or host.queues[AGAIN]):
             heapq.heappush(self._resting, (max(host.ready, now), host.id))
         return came
+
+
+def _later(due: int | None, now: int) -> int:
+    """When a store that has nothing due now is asked again, if the next URL becomes due then."""
+    return now + _FAR if due is None else min(max(due, now + _NEAR), now + _FAR)

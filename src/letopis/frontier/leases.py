@@ -8,7 +8,6 @@ releases surplus hosts when others join. Times are whole milliseconds.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 from uuid import uuid4
@@ -130,8 +129,6 @@ class LeaseManager:
         self._keeper = LeaseKeeper(_LeaseRows(leases), owner, seconds)
         self._leaving: set[int] = set()
         self._next = 0
-        self._busy = 0
-        self._next_count = 0
 
     @classmethod
     def named(cls, leases: HostLeases, seconds: float) -> LeaseManager:
@@ -159,21 +156,14 @@ class LeaseManager:
         agents = max(1, self._leases.agents(now))
         self._next = now + max(_TICK_MILLIS, _TICK_MILLIS_AN_AGENT * agents)
         frontier.notice(host for host in self._leases.take_in() if self._holds(host))
-        self._free(frontier, [host for host in self._leases.spent(self.owner, now) if frontier.idle(host)])
-        if now >= self._next_count:
-            self._count(now, agents)
-        fair = min(_MAX_HOSTS, -(-self._busy // agents))
+        unused = [host for host in self._keeper.held if frontier.idle(host) and not frontier.waiting_at(host)]
+        self._free(frontier, self._leases.spent(self.owner, now, unused))
+        fair = min(_MAX_HOSTS, -(-self._leases.counted_hosts(now) // agents))
         staying = [host for host in self._keeper.held if host not in self._leaving]
         self._share(frontier, staying, len(staying) - fair)
         wanted = fair - len(staying)
         if wanted > 0:
             frontier.notice(lease.host for lease in self._keeper.want(now, wanted))
-
-    def _count(self, now: int, agents: int) -> None:
-        """How many hosts are to be distributed; all agents together spend at most half of the time counting."""
-        began = time.monotonic()
-        self._busy = self._leases.busy_hosts(now)
-        self._next_count = now + round(2000 * agents * (time.monotonic() - began))
 
     def _share(self, frontier: Frontier, hosts: list[int], surplus: int) -> None:
         """Releases surplus hosts, those with the least in memory first.

@@ -8,11 +8,11 @@ loaded at the first page that needs them.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
 from letopis import extract
 from letopis.archive import Archive, Identity
-from letopis.archive.mute_rules import mute_rules_of
 from letopis.archive.page_memory import PageMemory
 from letopis.change.fingerprints import Fingerprint, fingerprint
 from letopis.change.profiles import HostProfile, PageHabits
@@ -22,9 +22,11 @@ from letopis.model import Change, Headers, Observation, Outcome, Page, Response
 from letopis.urls import host as host_of
 
 if TYPE_CHECKING:
+    from letopis.archive import mute_rules
     from letopis.change import verdict
-else:
-    verdict = lazy("letopis.change.verdict")  # a crawl that meets new pages compares none
+else:  # a crawl that meets new pages compares none
+    mute_rules = lazy("letopis.archive.mute_rules")
+    verdict = lazy("letopis.change.verdict")
 
 _HOSTS_IN_MEMORY = 1024
 
@@ -38,16 +40,29 @@ class NoiseMemory:
         self._touched: set[str] = set()
         self._habits: dict[str, PageHabits] = {}
 
+    def expect(self, urls: Iterable[str]) -> None:
+        """Reads the profiles of the hosts of these pages together: a crawl may have a page of each of many hosts."""
+        names = set(map(host_of, urls))
+        for name in names & self._profiles.keys():
+            self._profiles.move_to_end(name)
+        missing = sorted(names - self._profiles.keys())
+        found = self._memory.profiles(missing)
+        for name in missing:
+            self._add(name, found.get(name, b""))
+
     def profile(self, url: str) -> HostProfile:
         """What the pages of the host of this URL have in common."""
         name = host_of(url)
         found = self._profiles.get(name)
         if found is None:
-            data = self._memory.profile(name)
-            found = self._profiles[name] = HostProfile.from_bytes(data) if data else HostProfile()
-            self._shrink()
+            found = self._add(name, self._memory.profile(name))
         self._profiles.move_to_end(name)
         return found
+
+    def _add(self, name: str, data: bytes) -> HostProfile:
+        added = self._profiles[name] = HostProfile.from_bytes(data) if data else HostProfile()
+        self._shrink()
+        return added
 
     def _shrink(self) -> None:
         """Removes one whose profile is in the record: those used last are at the end, and few are not recorded yet."""
@@ -100,6 +115,10 @@ class PageReader:
         change = self._compare(response.url, page, known)
         return Observation(response, Outcome.CHANGED, page, change, identity=identity)
 
+    def expect(self, urls: Iterable[str]) -> None:
+        """These pages are judged next: what is known about their hosts is read together."""
+        self._noise.expect(urls)
+
     def learns_from(self, url: str, identity: Identity) -> bool:
         """Whether a new page is in the sample that teaches what its host's pages share.
 
@@ -136,7 +155,7 @@ class PageReader:
         old = _read_page(before.body, known.final_url, before.headers)
         habits = self._noise.habits(known.resource, known.number)
         # Pages, not fingerprints: links and long paragraphs need details that fingerprints omit.
-        settings, rules = self._archive.settings.change, mute_rules_of(self._archive, url)
+        settings, rules = self._archive.settings.change, mute_rules.mute_rules_of(self._archive, url)
         change = verdict.compare(page, [old], self._noise.profile(url), settings, habits=habits, rules=rules)
         self._learn(url, habits, fingerprint(old), fingerprint(page))
         return change

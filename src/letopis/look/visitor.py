@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
@@ -346,6 +346,12 @@ class Visitor:
             failure = Failure(FailureKind.TIMEOUT, "the host gets no requests for now; its page was not requested")
             return header._replace(failure=failure)
         return await self._client.fetch(_request(url, known, options), exchange.next_request)
+
+    def expect(self, answers: Iterable[tuple[Response, KnownVersion | None]]) -> None:
+        """These answers are judged next: what their first versions need from the record is read together."""
+        first = [one.url for one, known in answers if known is None and one.available and one.status < 300]
+        if first:
+            self._reading().expect(first)
 
     def judge(self, response: Response, known: KnownVersion | None, options: LookOptions) -> Observation:
         """What an answer means, given what was known; each resource of a whole page is judged too."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from xxhash import xxh3_64_intdigest
 
 from letopis.binary import sha1_digest
-from letopis.errors import Damaged, LetopisError
+from letopis.errors import Damaged, LetopisError, NewerFormat
 from letopis.store import record_bodies
 from letopis.store.content_reader import PackReader
 from letopis.store.pack_format import (
@@ -31,7 +31,7 @@ from letopis.store.pack_format import (
 )
 from letopis.store.packs import CHECKPOINT_NAME, Packs, parse_checkpoint
 from letopis.store.record_bodies import body_label, expand_body
-from letopis.store.values import ContentPlace, PackDamage, VersionFact
+from letopis.store.values import ContentPlace, PackDamage, PackGone, VersionFact
 from letopis.tuples import NamedTuple
 
 
@@ -167,7 +167,7 @@ class PackReleaser:
         last = max(sizes, default=0) if newest is None else newest
         found = {pack: size for pack, size in sizes.items() if pack not in kept and pack <= last}
         needed = self._needed({pack for pack, size in found.items() if self._facts.texts(pack, size)}, found, sizes)
-        return {pack: size for pack, size in found.items() if pack not in needed}
+        return {pack: size for pack, size in found.items() if pack not in needed and not self._packs.misnamed(pack)}
 
     def _needed(self, texts: set[int], dying: Collection[int], sizes: Mapping[int, int]) -> set[int]:
         """The packs among those with known texts that a pack which stays still needs."""
@@ -257,7 +257,7 @@ class PackVerifier:
         try:
             parse_pack_header(self._packs.span(pack, 0, HEADER_BYTES), pack, self._packs.name(pack))
         except Damaged as error:
-            if type(error) is not Damaged:
+            if isinstance(error, NewerFormat | PackGone):
                 raise
             yield PackDamage(pack, 0, min(HEADER_BYTES, size), str(error))
         walker = PackWalker(lambda offset, count: self._packs.span(pack, offset, count), pack, size)

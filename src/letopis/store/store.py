@@ -234,6 +234,11 @@ class Store:
             self._packs.drop(pack)
         return sum(dying.values())
 
+    def refuse_misnamed(self) -> None:
+        """Misnamed if a pack has the name of another: its contents would be given up though nothing is lost."""
+        for fault in filter(None, map(self._packs.misnamed, self._packs.refresh())):
+            raise fault
+
     def scan(self, since: Mapping[int, int] | None = None) -> Iterator[VersionFact]:
         """Every version fact in all packs, or in some from an offset on, to fill a catalogue.
 

@@ -21,6 +21,7 @@ from letopis.index.link_reports import LinkRow, links_for
 from letopis.model import Check, Version, to_millis
 from letopis.monitor.watch_list import WatchList
 from letopis.operations import Context
+from letopis.operations.checks import redirected_to
 from letopis.operations.crawls import VisitQuery, explain_visit
 from letopis.operations.site_listings import FRESH, timed_graph
 from letopis.schedule.policies import format_span
@@ -51,7 +52,7 @@ _SIZE, _MOST_COUNTED = 15, 1000
 VERSION_COLUMNS = (
     TableColumn("number", translatable("Version"), "custom"),
     TableColumn("time", translatable("Seen from"), "time"),
-    TableColumn("verdict", translatable("What changed"), "custom", aside=True),
+    TableColumn("verdict", translatable("What changed"), "custom"),
     TableColumn("raw_bytes", translatable("Size"), "size", aside=True),
     TableColumn("stored_bytes", translatable("Stored"), "size", aside=True),
     TableColumn("method", translatable("Stored as"), hidden=True),
@@ -216,6 +217,8 @@ class CheckLine:
     def remarks(self) -> str:
         """What is said of it in words."""
         hops = [f"{hop.status} → {hop.location}" for hop in self.check.redirects]
+        if not hops and (target := redirected_to(self.check)):
+            hops = [f"{self.check.status} → {target}"]
         return "; ".join(filter(None, [self.check.error, *hops, *self.check.warnings]))
 
 

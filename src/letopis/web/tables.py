@@ -16,7 +16,7 @@ from datetime import datetime
 from functools import cache
 from importlib.util import find_spec
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 from urllib.parse import urlencode
 
 from fastapi import Request, Response
@@ -122,6 +122,9 @@ class TableView:
     form: str
     formats: Sequence[str] = FORMATS
     question: TableQuestion | None = None
+
+    few: ClassVar[int] = 6
+    """Rows that are seen at a glance: these need no filter, unless they can be saved with it."""
 
     @property
     def data_columns(self) -> list[TableColumn]:
