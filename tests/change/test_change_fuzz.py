@@ -11,13 +11,14 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from letopis.change.diff_formats import apply_binary_delta, make_binary_delta
-from letopis.change.filters import ContentFilter, FilterKind, filter_source
+from letopis.change.filters import ContentFilter, filter_source
 from letopis.change.fingerprints import fingerprint, is_version_or_mail, without_clocks
 from letopis.change.profiles import HostProfile, PageHabits
 from letopis.change.verdict import compare
 from letopis.change.visual_diff import visual_html
 from letopis.errors import LetopisError
 from letopis.model import Block, BlockKind, Page
+from letopis.model.page import FilterKind
 
 ROUNDS = 20_000 if os.environ.get("LETOPIS_LONG") else 150
 KINDS = list(BlockKind)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from letopis.archive import OWN, READ, WRITE
 from letopis.archive.observers import ObserverMarks
+from letopis.archive.reader import DiffFormat
 from letopis.errors import DocumentTooLarge, Refused, Unavailable, UnknownUrl, UnknownVersion, UsageError, shell_words
 from letopis.lazy import lazy
 from letopis.model import Headers, Page, Version, rfc3339
@@ -35,7 +36,6 @@ else:  # who takes a page out of the record needs none of these
     checker, monitors = lazy("letopis.monitor.checker"), lazy("letopis.monitor.monitor")
     checks, main_content = lazy("letopis.operations.checks"), lazy("letopis.extract.main_content")
 
-DiffFormat = Literal["unified", "words", "chars", "html", "visual", "links", "json", "binary"]
 _MEDIA_TYPES = {
     "html": "text/html; charset=utf-8",
     "visual": "text/html; charset=utf-8",
