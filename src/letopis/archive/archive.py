@@ -47,7 +47,7 @@ from letopis.urls import host as host_of
 from letopis.urls import parse_user_url
 
 if TYPE_CHECKING:
-    from letopis.archive import compaction, differences, edited_settings, integrity, pack_facts, shared_gate, verdicts
+    from letopis.archive import compaction, differences, edited_settings, integrity, shared_gate, verdicts
     from letopis.archive.compaction import CompactReport
     from letopis.archive.integrity import IntegrityProblem, RepairReport
     from letopis.archive.shared_gate import LeasedUpkeepGate, StoreGate
@@ -57,7 +57,7 @@ else:
     compaction = lazy("letopis.archive.compaction")
     differences = lazy("letopis.archive.differences")
     edited_settings = lazy("letopis.archive.edited_settings")
-    integrity, pack_facts = lazy("letopis.archive.integrity"), lazy("letopis.archive.pack_facts")
+    integrity = lazy("letopis.archive.integrity")
     shared_gate = lazy("letopis.archive.shared_gate")
     verdicts = lazy("letopis.archive.verdicts")
     buckets, object_backend = lazy("letopis.store.bucket"), lazy("letopis.store.object_backend")
