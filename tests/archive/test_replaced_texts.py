@@ -17,6 +17,11 @@ WORDS = st.lists(st.sampled_from(["one", "two", "three", "EUR", "40"]), max_size
         ("EUR 40.27", "EUR 50.34", ("EUR", "40.27", "50.34", "")),
         ("a bridge of nine arches", "a bridge of seven arches", ("a bridge of", "nine", "seven", "arches")),
         ("in stock", "sold out", ("", "in stock", "sold out", "")),
+        (
+            "Of the old town at night",
+            "Of nine new bridges now",
+            ("", "Of the old town at night", "Of nine new bridges now", ""),
+        ),
         ("", "a new sentence", ("", "", "a new sentence", "")),
         ("one and one", "one and one and one", ("one and one", "", "and one", "")),
         ("same", "same", ("same", "", "", "")),

@@ -61,11 +61,13 @@ class ReplacedText(NamedTuple):
 
     @property
     def parts(self) -> TextParts:
-        """The words that differ, between those that both texts begin and end with."""
+        """The words that differ, between those that both texts begin and end with, unless these are few."""
         gone, came = self.removed.split(" "), self.added.split(" ")
         least = min(len(gone), len(came))
         first = next((at for at in range(least) if gone[at] != came[at]), least)
         last = next((at for at in range(least - first) if gone[-1 - at] != came[-1 - at]), least - first)
+        if first + last < _NEAR * least:
+            return TextParts("", self.removed, self.added, "")
         pieces = gone[:first], gone[first : len(gone) - last], came[first : len(came) - last], gone[len(gone) - last :]
         return TextParts(*map(" ".join, pieces))
 
@@ -124,7 +126,7 @@ def pair_texts(gone: Sequence[str], came: Sequence[str]) -> list[ReplacedText]:
 
 
 _NEAR = 1 / 3
-"""Share of words from which on a text counts as the replacement of another."""
+"""Share of words from which on a text counts as the replacement of another, and both are shown as one."""
 
 
 def _shared_words(one: str, other: str) -> float:

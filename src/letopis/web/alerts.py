@@ -15,9 +15,11 @@ from letopis.api.door import context_of
 from letopis.archive import Archive
 from letopis.archive.activity import activity_of, find_page
 from letopis.archive.verdicts import ReplacedText, pair_texts, replaced_texts
+from letopis.archive.watches import WatchedPage
 from letopis.model import to_millis
-from letopis.operations import alerts
+from letopis.operations import Context, alerts
 from letopis.operations.saved_searches import SavedSearchesQuery, saved_list
+from letopis.operations.watches import WatchDetails
 from letopis.tuples import NamedTuple
 from letopis.web.engine_words import alert_words
 from letopis.web.history import unread_marks
@@ -28,8 +30,10 @@ from letopis.web.tables import TableColumn, TableQuestion, make_table, table_dow
 
 router = APIRouter(route_class=PageRoute)
 
-_MOST_ALERTS, _SIZE = 1000, 20
-"""Alerts that the list is made of, and those of one of its pages, each of which has much to say."""
+_MOST_ALERTS, _SIZE, _OF_ONE_PAGE = 1000, 20, 20
+"""Alerts that the list is made of, those of one of its pages, each of which has much to say, and those of one watched
+page in which the last change of a watch is looked for.
+"""
 _WITHOUT_TEXTS = re.compile(r" (?:shows nothing that the filters|has appeared;|has changed: (?!\d+ lines? added))")
 """Alerts of a change that say why its texts are not shown."""
 _RESULTS = re.compile(r"' has (\d+) new results?: ")
@@ -105,6 +109,16 @@ def _with_text(archive: Archive, line: AlertLine) -> AlertLine:
     if line.version and line.kind == "changed" and not line.texts and not _WITHOUT_TEXTS.search(line.message):
         found = archive.answers.checks_of_versions(line.url, [line.version]).get(line.version)
     return line._replace(texts=replaced_texts(found)) if found else line
+
+
+def watch_texts(context: Context, watch: WatchDetails, page: WatchedPage) -> Sequence[ReplacedText]:
+    """What went and came in the last change; through filters what its alert says, and nothing where none was raised."""
+    if page.change is None or not page.change.number:
+        return ()
+    if not watch.filters:
+        return replaced_texts(page.change)
+    raised = alert_lines(alerts.watch_alerts(context, alerts.AlertsQuery(url=watch.url, limit=_OF_ONE_PAGE)))
+    return next((one.texts for one in raised if (one.watch, one.time) == (watch.id, page.change.time)), ())
 
 
 def shown_alerts(request: Request, asked: alerts.AlertsQuery, watch: int | None = None) -> list[AlertLine]:

@@ -13,7 +13,7 @@ from fastapi.responses import RedirectResponse
 
 from letopis.api.access import principal_of
 from letopis.api.door import context_of
-from letopis.archive.verdicts import ReplacedText, replaced_texts
+from letopis.archive.verdicts import ReplacedText
 from letopis.archive.watches import WatchedPage, watched_pages
 from letopis.errors import LetopisError, QuotaUsedUp, UsageError, shell_words
 from letopis.model.rights import WRITE
@@ -24,7 +24,7 @@ from letopis.operations import watches as operations
 from letopis.operations.parameters import NoParameters
 from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
-from letopis.web.alerts import alert_lines, shown_alerts
+from letopis.web.alerts import shown_alerts, watch_texts
 from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
 from letopis.web.pages import FieldsDep, PageRoute, first_values, form_status, listed_addresses, render_page
@@ -33,9 +33,8 @@ from letopis.web.watch_form import ALERT_NAMES, CONDITION_NAMES, SPANS, SUBJECTS
 
 router = APIRouter(route_class=PageRoute)
 
-_SIZE = 40
-_MOST = 2000
-"""Watches that are sorted and filtered; of more, those of a tag can be listed."""
+_SIZE, _MOST = 40, 2000
+"""Watches of a page of the list, and those that are sorted and filtered; of more, those of a tag can be listed."""
 _MOST_COUNTED = 300
 """Watches of which the unread ones are counted on every page; of more, when somebody asks for them."""
 _ALERTS = 8
@@ -170,19 +169,9 @@ def _whole_lines(request: Request, context: Context, lines: Sequence[WatchLine])
     urls = [line.watch.url for line in lines]
     unread = unread_marks(request, context).unread(urls)
     return [
-        line._replace(page=page, unread=line.watch.url in unread, texts=_texts(context, line.watch, page))
+        line._replace(page=page, unread=line.watch.url in unread, texts=watch_texts(context, line.watch, page))
         for line, page in zip(lines, watched_pages(context.archive, urls), strict=True)
     ]
-
-
-def _texts(context: Context, watch: operations.WatchDetails, page: WatchedPage) -> Sequence[ReplacedText]:
-    """What went and came in the last change; through filters what its alert says, and nothing where none was raised."""
-    if page.change is None or not page.change.number:
-        return ()
-    if not watch.filters:
-        return replaced_texts(page.change)
-    raised = alert_lines(alerts.watch_alerts(context, alerts.AlertsQuery(url=watch.url, limit=_ALERTS)))
-    return next((one.texts for one in raised if (one.watch, one.time) == (watch.id, page.change.time)), ())
 
 
 def _refused(request: Request, error: LetopisError, form: Mapping[str, str] | None = None) -> Response:
