@@ -104,7 +104,7 @@ def test_a_link_ends_with_its_time(web: WebClient, clock: MovedClock) -> None:
     path = invited(web, **{"for": "1d"})
     clock.now += timedelta(days=1)
     assert join(web, path, "late").status == 404
-    assert "ask for another one" in web.get(path, Accept="text/html").text
+    assert "Ask whoever invited you for another one" in web.get(path, Accept="text/html").text
 
 
 def test_a_link_goes_with_the_owner_who_made_it(web: WebClient, archive: Archive) -> None:
