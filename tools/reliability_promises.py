@@ -89,8 +89,8 @@ PROMISES = (
          "test_an_old_password_cannot_be_guessed_by_whoever_has_a_token_or_a_session"),
     ),
     Promise(
-        "requests with other host names are refused, other sites cannot read the archive",
-        ("test_a_name_that_is_not_ours_is_not_answered",
+        "requests with other host names are refused, other sites and shared caches give nothing of the archive away",
+        ("test_a_name_that_is_not_ours_is_not_answered", "test_what_an_account_gets_is_kept_by_no_shared_cache",
          "test_other_sites_may_read_archived_content_only_where_the_owner_says_so"),
     ),
     Promise(
