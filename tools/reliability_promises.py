@@ -29,6 +29,7 @@ PROMISES = (
         "a flipped bit in a row never returns another page, and a repair removes all damage",
         ("test_a_wrong_place_in_the_catalogue_never_gives_another_page",
          "test_a_version_with_the_content_of_another_is_found_and_put_right",
+         "test_an_address_that_is_gone_or_no_text_is_named_and_repaired",
          "test_after_repair_of_random_damage_everything_is_sound"),
     ),
     Promise(
