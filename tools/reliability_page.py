@@ -50,7 +50,7 @@ ROWS = (
         "finished if damage had put rows out of order; a damaged definition of a table stopped the repair too and lost "
         "accounts and watches; an unreadable newest log was never removed; damaged JSON of one watch affected all of "
         "them; a damaged index of words failed every search; a pack that was away during a repair, or had the name of "
-        "another, was removed unread",
+        "another, was removed unread; a repair broke off where damage had left an address empty",
     ),
     ReliabilityRow(
         "an hour of crawl, watches, jobs, serve, puts, compaction, publication, clones, backups and exports at once",

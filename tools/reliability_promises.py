@@ -29,6 +29,7 @@ PROMISES = (
         "a flipped bit in a row never returns another page, and a repair removes all damage",
         ("test_a_wrong_place_in_the_catalogue_never_gives_another_page",
          "test_a_version_with_the_content_of_another_is_found_and_put_right",
+         "test_an_address_that_is_gone_or_no_text_is_named_and_repaired",
          "test_after_repair_of_random_damage_everything_is_sound"),
     ),
     Promise(
@@ -89,8 +90,8 @@ PROMISES = (
          "test_an_old_password_cannot_be_guessed_by_whoever_has_a_token_or_a_session"),
     ),
     Promise(
-        "requests with other host names are refused, other sites cannot read the archive",
-        ("test_a_name_that_is_not_ours_is_not_answered",
+        "requests with other host names are refused, other sites and shared caches give nothing of the archive away",
+        ("test_a_name_that_is_not_ours_is_not_answered", "test_what_an_account_gets_is_kept_by_no_shared_cache",
          "test_other_sites_may_read_archived_content_only_where_the_owner_says_so"),
     ),
     Promise(

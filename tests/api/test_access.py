@@ -452,6 +452,20 @@ def test_styles_are_sent_packed_and_pages_with_secrets_in_their_forms_are_not(ma
         assert "content-encoding" not in web.get("/", Accept="text/html", Accept_Encoding="gzip").headers
 
 
+def test_what_an_account_gets_is_kept_by_no_shared_cache(make_archive: Any) -> None:
+    archive = make_archive(public=False)
+    fill(archive)
+    Accounts(archive.catalog.database).add("anna", "owner", PASSWORD, 0)
+    with running(archive) as web:
+        held = cookie(sign_in(web, "anna"))
+        for path in (
+            f"/web/20240101120000id_/{PAGE}", f"/web/timemap/link/{PAGE}", "/feed/watches", "/api/v1/users",
+            f"/api/v1/content?url={PAGE}", f"/cdx/search/cdx?url={PAGE}", "/sites?as=csv", "/",
+        ):  # fmt: skip
+            answer = web.get(path, Cookie=held)
+            assert (answer.status < 400, "private" in answer.headers.get("cache-control", "")) == (True, True), path
+
+
 def test_other_sites_may_read_archived_content_only_where_the_owner_says_so(make_archive: Any) -> None:
     archive = make_archive()
     fill(archive)

@@ -135,6 +135,11 @@ def test_odd_characters_in_pages_do_not_break_feeds(make_archive: Any) -> None:
             ElementTree.fromstring(web.get(f"/feed/{form}{PAGE}").body)
 
 
+def test_odd_characters_in_a_question_do_not_break_its_feed(web: Any) -> None:
+    for form in ("", "rss/"):
+        ElementTree.fromstring(web.get(f"/feed/{form}search?q=version%01").body)
+
+
 def test_metrics_count_requests(web: Any) -> None:
     web.get(f"/web/{PAGE}")
     text = web.get("/metrics").text

@@ -379,3 +379,24 @@ def test_a_pack_with_the_name_of_another_is_kept_and_named_until_it_has_its_own(
     other.rename(pack)
     Archive.repair(placed(tmp_path / "a"))
     assert _is_whole(tmp_path / "a", bodies)
+
+
+@pytest.mark.parametrize("value", ["NULL", "x'ff'"])
+def test_an_address_that_is_gone_or_no_text_is_named_and_repaired(tmp_path: Path, sound: Path, value: str) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    with closing(sqlite3.connect(folder / "catalogue.sqlite")) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(
+            "UPDATE sqlite_master SET sql = replace(sql, 'url TEXT NOT NULL', 'url TEXT') WHERE name = 'resource'"
+        )
+        connection.execute("PRAGMA writable_schema = RESET")
+        connection.execute(f"UPDATE resource SET url = {value} WHERE id = 3")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(
+            "UPDATE sqlite_master SET sql = replace(sql, 'url TEXT', 'url TEXT NOT NULL') WHERE name = 'resource'"
+        )
+        connection.commit()
+    with Archive(folder) as archive:
+        assert any("resource" in str(problem) for problem in archive.verify())
+    assert Archive.repair(placed(folder)).versions == len(damage_puts())
+    assert wrong_reads(folder, errors=False) == []

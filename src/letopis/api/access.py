@@ -173,6 +173,8 @@ class AccessGate:
             await self._app(scope, receive, send)
             return
         refusal, receive = await self._judge(scope, receive)
+        if principal_of_scope(scope) is not ANONYMOUS:
+            send = _to_one_reader(send)
         if refusal is not None:
             await refusal(scope, receive, send)
         else:
@@ -208,6 +210,19 @@ class AccessGate:
             return ANONYMOUS
         session = await run_sync(self._sessions.read, scope)
         return Principal(session.user.name, session.user.mask, session) if session else ANONYMOUS
+
+
+def _to_one_reader(send: Send) -> Send:
+    """What somebody got by their account is kept by no cache that others share, whatever its address ends with."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            fields = list(message.get("headers", ()))
+            if not any(name.lower() == b"cache-control" for name, _ in fields):
+                message = {**message, "headers": [*fields, (b"cache-control", b"private")]}
+        await send(message)
+
+    return sent
 
 
 async def _checked_body(

@@ -224,18 +224,14 @@ def feed(request: Request) -> Response:
         _result_entry(web, home, one) if isinstance(one, FoundResult) else builder.entry(web, one) for one in found
     )
     write, kind = _FORMS[form]
-    made = Feed(title, home, own, [entry for entry in entries if entry is not None])
+    made = Feed(xml_text(title), home, own, [entry for entry in entries if entry is not None])
     return Response(write(made), headers={"etag": etag}, media_type=kind)
 
 
 def _saved(archive: Archive, number: int) -> tuple[str, str, Sequence[LatestVersion | FoundResult]]:
     """What a saved search has found, each with the time when it did first."""
     row = saved_searches_of(archive).by_id(number)
-    return (
-        f"Saved search {xml_text(row.name)}",
-        f"/saved/{number}",
-        saved_searches_of(archive).results(number, MOST_ENTRIES),
-    )
+    return (f"Saved search {row.name}", f"/saved/{number}", saved_searches_of(archive).results(number, MOST_ENTRIES))
 
 
 def _result_entry(web: ReplayUrls, home: str, one: FoundResult) -> FeedEntry:

@@ -162,7 +162,10 @@ class Catalog:
             for row in self.database.all("PRAGMA integrity_check(20)"):
                 if row[0] != "ok":
                     yield str(row[0])
-        yield from self.misfits()
+        misfits = list(self.misfits())
+        yield from misfits
+        if misfits:
+            return  # such rows cannot be followed
         for sentence, question in _CONTRADICTIONS.items():
             if count := self.database.count(question):
                 yield f"{count} {sentence}"

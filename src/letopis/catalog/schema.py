@@ -159,9 +159,10 @@ _KINDS = {"INT": "integer", "TEXT": "text", "BLOB": "blob"}
 def misfits(reader: RowReader, table: str) -> str:
     """The condition that finds the rows of a SQLite table that have a value of another type than its column."""
     tests = []
-    for _, column, declared, *_ in reader.all(f"PRAGMA table_info({table})"):
+    for _, column, declared, required, *_ in reader.all(f"PRAGMA table_info({table})"):
         kinds = [kind for word, kind in _KINDS.items() if word in str(declared)]
-        tests += [f"typeof({column}) NOT IN ('{kind}', 'null')" for kind in kinds]
+        missing = "" if required else ", 'null'"
+        tests += [f"typeof({column}) NOT IN ('{kind}'{missing})" for kind in kinds]
     return " OR ".join(tests)
 
 
