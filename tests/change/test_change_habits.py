@@ -161,7 +161,8 @@ def test_a_sentence_that_takes_back_the_one_before_is_news(stays: int) -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [("Stav silnice: sjízdná", "Stav silnice: nesjízdná"), ("Stav serveru: v provozu", "Stav serveru: mimo provoz"),
-     ("Аэропорт открыт", "Аэропорт закрыт"), ("The pass is passable", "The pass is impassable")],
+     ("Аэропорт открыт", "Аэропорт закрыт"), ("The pass is passable", "The pass is impassable"),
+     ("Koupání povoleno", "Koupání zakázáno"), ("Smogová situace: vyhlášena", "Smogová situace: odvolána")],
 )  # fmt: skip
 def test_a_state_and_its_denial_are_news_though_they_take_turns(one: str, other: str) -> None:
     changes = judged(front(text, kind=BlockKind.PARAGRAPH) for text in islice(cycle((one, other)), 12))

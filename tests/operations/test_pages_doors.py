@@ -404,3 +404,8 @@ def test_errors_have_one_class_in_every_door(archive: Archive, web: WebClient, s
         assert web.get(f"/api/v1{operation.route.path}?url={unknown}").json()["title"] == "UnknownUrl"
         flags = ["--offline"] if values else []
         assert shell(operation.verb or operation.name, unknown, *flags)[0] == 3
+
+
+def test_a_bound_is_told_as_a_number_that_can_be_typed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--archive", str(tmp_path / "a"), "get", "http://a.example/", "--version", "9" * 20]) == 2
+    assert "version must be at most 2147483648, not" in capsys.readouterr().err

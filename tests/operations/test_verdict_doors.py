@@ -207,7 +207,7 @@ def test_what_never_counts_is_listed_with_its_reason(watched: Watched, capsys: p
     assert (check.verdict, check.reason, check.muted) == ("noise", "only clocks and counters", ())
     assert main(["--archive", str(watched.archive.folder), "--json", "muted", watched.url]) == 0
     (row,) = map(json.loads, capsys.readouterr().out.splitlines())
-    assert (row["version"], row["why"], row["text"]) == (check.version, check.reason, "")
+    assert (row["version"], row["why"], row["text"]) == (check.version, check.reason, "Generated at 10:07:45")
 
 
 IMPORTED = "http://example.org/imported"

@@ -20,13 +20,14 @@ from letopis.change.fingerprints import (
     digits_folded,
     is_date_alone,
     is_label_of_page,
+    is_timetable,
     marks_in,
     names_event,
     normalized_words,
     without_clocks,
     words_in,
 )
-from letopis.change.moved_blocks import MovedBlocks, is_figure
+from letopis.change.moved_blocks import MovedBlocks, is_figure, stands_in_timetable
 from letopis.change.noise import (
     HEADINGS,
     LEAST_NUMBER,
@@ -65,8 +66,6 @@ _LEAST_WORDS = {BlockKind.PARAGRAPH: 2, **dict.fromkeys(HEADINGS, 1)}  # of what
 _LEAST_ENTRY = 3
 _WITH_DIGITS = re.compile(r"\w*\d\w*")
 _MOST_BRIEF = 200
-_TIMETABLE = re.compile(r"\s*\d{1,2}[:.]\d\d\s*")
-"""The time alone that a row of a table tells of."""
 
 
 class WeightedBlock(NamedTuple):
@@ -329,12 +328,12 @@ class ChangeJudge:
         self._room -= len(text)
         form = (without_clocks(text) if self._room > 0 else text) or marks_in(text)
         label = state.text(at - 1)[-MOST_LABEL:].lower() if at and not form else ""
-        return text if names_event(label) or self._is_dated(state, at, label) else form
+        return text if names_event(label) or is_timetable(text) or self._is_dated(state, at, label) else form
 
     def _is_dated(self, state: Fingerprint, at: int, label: str) -> bool:
         """Whether a block is the date of what a label in the cell before it, or before a colon, names, or of a row."""
-        if state.kinds[at] is BlockKind.CELL and _TIMETABLE.fullmatch(state.text(at)):
-            return at + 1 < len(state) and state.kinds[at + 1] is BlockKind.CELL and not is_label_of_page(label)
+        if stands_in_timetable(state, at):
+            return not is_label_of_page(label)
         labelled = label.rstrip().endswith(":") or (
             label != "" and state.kinds[at] is state.kinds[at - 1] is BlockKind.CELL and len(label) < MOST_LABEL
         )
@@ -451,7 +450,7 @@ class ChangeJudge:
             return False
         label = self.new.text(j - 1)
         cells = {self.old.kinds[i], self.new.kinds[j], self.new.kinds[j - 1]} == {BlockKind.CELL}
-        return _is_label(label) and (cells or label.rstrip().endswith(":"))
+        return (cells and has_words(label)) or (_is_label(label) and label.rstrip().endswith(":"))
 
     def _weigh_pair(self, i: int, j: int, alike: float, entry: bool) -> None:
         weight_old, weight_new = self.old.weight(i), self.new.weight(j)

@@ -169,7 +169,7 @@ _OF_THE_PAGE = re.compile(
 )
 """What a date beside few other words is of the page itself; any other date is what these words say."""
 _OF_AN_EVENT = re.compile(
-    r"deadline|\b(?:due|until|till|expir|valid|effective|begin|start|end|open|clos|launch|exam|election|"
+    r"deadline|\b(?:dtstart|dtend|due|until|till|expir|valid|effective|begin|start|end|open|clos|launch|exam|election|"
     r"concert|meeting|"
     r"leav|depart|arriv|trial|hearing|kick-?off|show|train|bus|flight|uzávěrk|termín|konec|začát|začín|zkoušk|"
     r"koná|volb|"
@@ -195,7 +195,7 @@ def _clocks() -> re.Pattern[str]:
     return re.compile(
         "|".join(
             (
-                rf"\b(?:19|20)\d\d-?\d\d-?\d\d[t ]\d\d:?\d\d(?::?\d\d)?(?:\.\d{{1,9}})?{_ZONE}",
+                rf"(?P<stamp>\b(?:19|20)\d\d-?\d\d-?\d\d[t ]\d\d:?\d\d(?::?\d\d)?(?:\.\d{{1,9}})?{_ZONE})",
                 r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:\d{6})?(?!\d)",
                 rf"(?<![\d.:])(?<![-–—])(?<![-–—]\s){_CLOCK}(?![\d:]){_NO_SPAN}{_ZONE}",
                 rf"\b(?:\d{{1,4}}|an?|one)\s?(?:{_UNITS})\s(?:{_AGO})\b|\bjust now\b",
@@ -260,7 +260,11 @@ def stilled(text: str) -> str:
     sentence = lowered.rstrip().endswith((".", "!", "?", "…")) and words_in(lowered) > _FEW_WORDS
     still = _without_dates(_clocks().sub(lambda m: m[0] if _is_said(m, took, sentence) else " ", lowered))
     if len(normalized_words(still).split()) > _FEW_WORDS or names_event(lowered):
-        kept = _clocks().sub(lambda m: m[0] if _is_said(m, took, sentence) or _TIME.match(m[0]) else " ", lowered)
+        event = names_event(lowered)
+        kept = _clocks().sub(
+            lambda m: m[0] if _is_said(m, took, sentence) or _TIME.match(m[0]) or (event and m["stamp"]) else " ",
+            lowered,
+        )
         still = _without_dates(kept)
     return still
 
@@ -294,6 +298,21 @@ def is_date_alone(text: str) -> bool:
     """Whether a text is a date and nothing else, not even a time of day."""
     lowered = text[:_MOST_READ].lower()
     return not _clocks().search(lowered) and not normalized_words(_dates().sub(" ", lowered))
+
+
+_TIME_ALONE = re.compile(r"\s*\d{1,2}[:.]\d\d\s*")
+_TIMETABLE = re.compile(r"\s*(?:\d{1,2}[:.]\d\d[\s,;|]{1,4}){1,200}\d{1,2}[:.]\d\d\s*")
+_SPAN_OF_DAYS = re.compile(r"[\d.\s/-]{4,12}\s?[-–—]\s?\d{1,2}\.\s?\d{1,2}\.(?:\s?\d{4})?\s*")
+
+
+def is_time_alone(text: str) -> bool:
+    """Whether a text is a time of day and nothing else, as a row of a timetable tells it."""
+    return _TIME_ALONE.fullmatch(text) is not None
+
+
+def is_timetable(text: str) -> bool:
+    """Whether a text is several times of day, or a span of days, and nothing else: these do not tick."""
+    return _TIMETABLE.fullmatch(text) is not None or _SPAN_OF_DAYS.fullmatch(text) is not None
 
 
 def is_label_of_page(label: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from letopis.change.fingerprints import Fingerprint
+from letopis.change.fingerprints import Fingerprint, is_time_alone
 from letopis.change.noise import ChangedBlocks, take_one
 from letopis.change.profiles import ChangedRegion
 from letopis.change.values import names_state
@@ -49,6 +49,16 @@ def is_figure(state: Fingerprint, index: int) -> bool:
     """Whether a cell holds a number or a state, which say something of the cells beside it alone."""
     text = state.text(index)
     return state.kinds[index] is BlockKind.CELL and (any(map(str.isdigit, text)) or names_state(text))
+
+
+def stands_in_timetable(state: Fingerprint, index: int) -> bool:
+    """Whether an entry is a time of day alone, in a row of a table or among other times."""
+    kind = state.kinds[index]
+    if kind not in (BlockKind.CELL, BlockKind.ITEM) or not is_time_alone(state.text(index)):
+        return False
+    beside = [n for n in (index - 1, index + 1) if 0 <= n < len(state)]
+    in_row = kind is BlockKind.CELL and index + 1 < len(state) and state.kinds[index + 1] is kind
+    return in_row or any(is_time_alone(state.text(n)) for n in beside)
 
 
 def _neighbours(state: Fingerprint, index: int) -> Iterator[tuple[int, int]]:

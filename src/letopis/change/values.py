@@ -53,6 +53,10 @@ _STATES = re.compile(
     r"(?:in)?disponible|"
     r"agotado|(?:non )?disponibile|esaurito|(?:nie)?dostępn[yae]|wyprzedan[yae]|uitverkocht|op voorraad|"
     r"(?:нет )?в наличии|"
+    r"(?:za|od)?volán[aoiy]?|povolen[aoéý]?|zakázán[aoéý]?|vyhlášen[aoéý]?|schválen[aoéý]?|zamítnut[aoéý]?|"
+    r"přijat[aoéý]?|odmítnut[aoéý]?|zakázan[éáý]|vyhlásen[éáý]|zamietnut[éáý]|pending|approved|rejected|accepted|denied|"
+    r"allowed|forbidden|banned|genehmigt|abgelehnt|erlaubt|verboten|разреш[её]н[аоы]?|запрещ[её]н[аоы]?|"
+    r"одобрен[аоы]?|отклон[её]н[аоы]?|"
     r"продано|slutsåld|i lager|売り切れ|在庫あり|在庫切れ|有货|缺货|有貨|缺貨)(?!\w)"
 )
 _LEVELS = re.compile(

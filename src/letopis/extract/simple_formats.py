@@ -94,7 +94,8 @@ def read_json(source: Source, draft: PageDraft) -> None:
         if URL_IN_TEXT.fullmatch(text):
             draft.link(text, LinkType.A)
         if source.mode == "full":
-            draft.block(BlockKind.PARAGRAPH, f"{name}: {text}" if name and len(text) <= _LONGEST_NAMED else text)
+            named = name != "" and len(text) <= _LONGEST_NAMED
+            draft.block(BlockKind.CELL if named else BlockKind.PARAGRAPH, f"{name}: {text}" if named else text)
 
 
 _LONGEST_NAMED = 80

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from letopis.archive import READ, WRITE
+from letopis.archive import READ, WRITE, Archive
 from letopis.archive.mute_rules import MuteKind, MuteRule, MuteRuleBook
-from letopis.errors import NotFound
+from letopis.errors import LetopisError, NotFound
 from letopis.model import Check
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
@@ -18,6 +18,8 @@ from letopis.urls import host as host_of
 from letopis.urls import parse_user_url
 
 _LONGEST_TEXT = 500
+_MOST_COMPARED = 100
+"""Versions that are read again for what differs in them."""
 _PLACE = "A page, or a host for all of its pages."
 
 
@@ -51,12 +53,28 @@ class MutedChange(NamedTuple):
 def muted(context: Context, asked: MutedQuery) -> Rows[MutedChange]:
     """List differences between versions of a page that did not count as changes, with the reason, newest first.
 
-    Counters, dates and identifiers at places that always change, items that take turns, and what a rule mutes. A
-    version in which only clocks, counters or markup differed is listed with that reason alone.
+    Counters, dates and identifiers at places that always change, items that take turns, and what a rule mutes. For a
+    version in which only clocks, counters or markup differed the first line of its text that differs is shown; of the
+    hundred newest of these.
     """
     checks = context.archive.history(asked.url)
     rows = [row for check in reversed(checks) for row in _muted_in(check)][: asked.limit]
+    unnamed = [at for at, row in enumerate(rows) if not row.text]
+    for at in unnamed[:_MOST_COMPARED]:
+        rows[at] = rows[at]._replace(text=_first_difference(context.archive, asked.url, rows[at].version))
     return Rows(rows, remark="" if rows else "nothing was muted")
+
+
+def _first_difference(archive: Archive, url: str, version: int | None) -> str:
+    """The first line of text that a version has and the one before has not; nothing where either is not kept."""
+    if not version:
+        return ""
+    try:
+        old, new = (archive.get(url, version=number) for number in (version - 1, version))
+        lines = str(archive.difference(old, new)).splitlines()[2:]
+    except LetopisError:
+        return ""
+    return next((line[1:] for line in lines if line.startswith("+")), "")[:_LONGEST_TEXT]
 
 
 def _muted_in(check: Check) -> Iterator[MutedChange]:

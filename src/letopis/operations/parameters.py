@@ -277,9 +277,9 @@ def _number(one: Parameter, raw: Any, now: datetime) -> float | int:
     if value is None or value != value or (one.kind == "integer" and isinstance(raw, float) and raw != value):
         raise UsageError(f"{one.alias}: '{str(raw)[:70]}' is not {word}")
     if one.declared.at_least is not None and value < one.declared.at_least:
-        raise UsageError(f"{one.alias} must be at least {one.declared.at_least:g}, not {value}")
+        raise UsageError(f"{one.alias} must be at least {one.declared.at_least:.15g}, not {value}")
     if one.declared.at_most is not None and value > one.declared.at_most:
-        raise UsageError(f"{one.alias} must be at most {one.declared.at_most:g}, not {value}")
+        raise UsageError(f"{one.alias} must be at most {one.declared.at_most:.15g}, not {value}")
     return value
 
 
