@@ -227,8 +227,10 @@ def run(
         asked = [loaded(kind, 1, 50, TENDED_HOSTS, scaled, count) for kind in ("tend", "count")
                  for count in (hosts, 20_000)]  # fmt: skip
         asked.append(loaded("start", 1, 20, 100_000, scaled, hosts))
-    own_look = (asked[0].agent_cpu_ms + asked[2].agent_cpu_ms) / 1000
-    upkeep = Upkeep(*(row.database_cpu_ms / 1000 for row in asked), own_look)
+    upkeep = replace(
+        Upkeep(*(row.database_cpu_ms / 1000 for row in asked)),
+        own_look=(asked[0].agent_cpu_ms + asked[2].agent_cpu_ms) / 1000,
+    )
     load = load_of(found[1], upkeep)
     return [*rows, *asked], load, checked(load, found, upkeep), future(load)
 
