@@ -156,8 +156,11 @@ def processor_time(pages: int) -> dict[str, float]:
 
 def _command(way: str) -> list[str]:
     """What is measured starts with nothing of the other side."""
-    if way not in (PLAIN, PLAIN_PICTURE):
+    if way == PIPE:
         return ["bench.capture", "--way", way]
+    if way not in (PLAIN, PLAIN_PICTURE):
+        part, kind = {LATE: "late", WAITING: "waiting"}.get(way, ""), CaptureSettings().screenshot
+        return ["bench.whole_pages", "--part", part, "--screenshot", "none" if way == "no picture" else kind]
     asked = CaptureSettings()
     picture = {"scale": asked.screenshot_scale, "scroll": SCROLL, "most": asked.screenshot_height}
     shown = ["--picture", json.dumps(picture)] if way == PLAIN_PICTURE else []
@@ -191,24 +194,10 @@ async def load_by_pipe(url: str, pages: int) -> None:
     await chromium.close()
 
 
-def capture(url: str, pages: int, *, picture: bool) -> None:
-    """The same pages as whole captures, with the picture of each or without."""
-    settings = Settings() if picture else Settings(capture=CaptureSettings(screenshot="none"))
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Archive(folder, settings=settings) as archive,
-        Monitor(archive) as monitor,
-    ):
-        options = monitor.options._replace(now=True, browser=True)
-        for number in range(pages):
-            (check,) = monitor.look([f"{url}?{number}"], options)
-            assert check.available, check.error
-
-
 def main() -> None:
     """Prints what was asked for as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--way", choices=WAYS[1:2] + WAYS[3:], help="only this, once, and nothing is printed")
+    parser.add_argument("--way", choices=(PIPE,), help="only this, once, and nothing is printed")
     parser.add_argument("--only", choices=("R5", "R6"))
     parser.add_argument("--json", action="store_true", help="not needed: it always is")
     parser.add_argument("--url")
@@ -216,9 +205,6 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.way == PIPE:
         asyncio.run(load_by_pipe(asked.url, asked.pages))
-    elif asked.way is not None:
-        url = asked.url + {LATE: "late", WAITING: "waiting"}.get(asked.way, "")
-        capture(url, asked.pages, picture=asked.way != "no picture")
     else:
         begun = time.monotonic()
         rows = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -188,6 +189,23 @@ def test_only_atomic_groups_are_repeated_possessively() -> None:
     assert len(begins) > 15
     signs = "()*"  # a set of characters that an address may hold
     assert [where for *where, begin in begins if begin not in ("(?>", signs)] == []
+
+
+def test_no_module_gives_a_name_to_two_values() -> None:
+    """The second would take the place of the first in all functions, also in those above it."""
+    twice = [
+        f"{path.relative_to(SOURCE)}: {name}"
+        for _, path in modules()
+        for name, count in Counter(
+            target.id
+            for node in tree_of(path).body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        ).items()
+        if count > 1
+    ]
+    assert twice == []
 
 
 def test_no_drawer_called_utils() -> None:

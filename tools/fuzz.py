@@ -32,7 +32,7 @@ from typing import NamedTuple
 from campaign_results import add_result, read_results
 
 from letopis.archive import CheckDetails
-from letopis.change.deltas import apply_binary_delta
+from letopis.change.diff_formats import apply_binary_delta
 from letopis.change.filters import compile_jsonpath
 from letopis.change.visual_diff import visual_html
 from letopis.errors import LetopisError, UsageError

@@ -55,8 +55,15 @@ PROMISES = (
          "test_a_version_of_the_future_is_put_only_with_a_word_by_the_command_line"),
     ),
     Promise(
-        "a backup is of one moment, and one command restores it",
-        ("test_a_backup_is_restored_by_one_command", "test_a_backup_that_is_broken_off_leaves_the_one_before"),
+        "a repair is not the end of what was away: packs that come back bring their versions, misnamed ones are kept",
+        ("test_a_pack_that_comes_back_after_a_repair_gave_it_up_brings_its_versions",
+         "test_a_pack_with_the_name_of_another_is_kept_and_named_until_it_has_its_own"),
+    ),
+    Promise(
+        "a backup is of one moment and of one archive, and one command restores it",
+        ("test_a_backup_is_restored_by_one_command", "test_a_backup_that_is_broken_off_leaves_the_one_before",
+         "test_another_archive_is_not_backed_up_over_a_backup_even_if_its_packs_have_the_same_sizes",
+         "test_a_restore_whose_check_was_interrupted_takes_nothing_back_that_came_since"),
     ),
     Promise(
         "other users of the machine cannot read an archive",
@@ -89,7 +96,7 @@ PROMISES = (
     Promise(
         "slow clients do not block others",
         ("test_eleven_hundred_slow_connections_keep_nobody_from_being_served",
-         "test_one_address_has_no_more_than_half",
+         "test_one_address_has_no_more_than_half", "test_a_header_without_end_is_not_kept_in_memory",
          "test_a_stream_on_which_nothing_would_ever_come_is_not_opened"),
     ),
     Promise(
@@ -118,6 +125,12 @@ PROMISES = (
          "test_a_million_links_are_bounded_and_said", "test_what_is_too_much_is_stopped_and_not_tried_again"),
     ),
     Promise(
+        "questions that take long leave threads for replay, signing in and health, and end for strangers",
+        ("test_one_network_has_a_few_turns_and_all_together_fewer_than_there_are_threads",
+         "test_replay_health_and_signing_in_never_wait", "test_whoever_left_while_waiting_is_not_answered",
+         "test_what_a_stranger_asks_of_a_public_archive_is_stopped_when_it_takes_too_long"),
+    ),
+    Promise(
         "titles cannot control a terminal; unusual charsets and statuses cause no failure",
         ("test_no_verb_prints_control_characters_of_pages",
          "test_a_charset_that_stands_for_none_does_not_stop_the_copy",
@@ -126,6 +139,7 @@ PROMISES = (
     Promise(
         "external input is read completely or refused, and causes no later failure",
         ("test_facts_of_wrong_types_are_refused_and_no_page_fails_later",
+         "test_what_a_partial_clone_lacks_is_not_fetched_by_a_command_of_its_own",
          "test_an_index_that_names_a_pipe_or_no_place_is_told", "test_a_body_nested_without_end_is_one_error",
          "test_a_time_at_the_ends_of_time_is_answered_or_refused", "test_damaged_inputs_are_read_or_refused"),
     ),

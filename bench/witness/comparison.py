@@ -195,8 +195,8 @@ def _alert(alert: AlertClaim, looks: Sequence[Claim]) -> Iterator[Contradiction]
     then = [look for look in looks if abs(look.time - alert.time) <= _ROUNDED and look.available is not None]
     match alert.kind:
         case "changed":
-            before = (look for look in looks if look.time <= alert.time + _ROUNDED)
-            if not any(look.version == alert.version and look.outcome == "changed" for look in before):
+            before = [look for look in looks if look.time <= alert.time + _ROUNDED]
+            if not any(look.version == alert.version and _changes(look, before) for look in before):
                 yield Contradiction(alert.url, alert.time, said, f"no look brought version {alert.version} by then")
         case "unavailable":
             if not any(not look.available for look in then):
@@ -204,6 +204,12 @@ def _alert(alert: AlertClaim, looks: Sequence[Claim]) -> Iterator[Contradiction]
         case "recovered":
             if not any(look.available for look in then):
                 yield Contradiction(alert.url, alert.time, said, "it was not available")
+
+
+def _changes(look: Claim, looks: Sequence[Claim]) -> bool:
+    """A page changes when another text comes, and when its first one comes after it was asked in vain."""
+    in_vain = any(each.available is False and each.time < look.time for each in looks)
+    return look.outcome == "changed" or (look.outcome == "new" and in_vain)
 
 
 def neglected(claims: Iterable[Claim], urls: Iterable[str], every: float, until: float) -> list[Contradiction]:

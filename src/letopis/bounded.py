@@ -87,9 +87,8 @@ class Impatience:
 class BoundedWorkers:
     """Helpers of this process. Safe to use from several threads."""
 
-    def __init__(self, helpers: int = MAX_HELPERS, memory: int = MAX_MEMORY) -> None:
-        self._memory = memory
-        self._free = threading.Semaphore(helpers)
+    def __init__(self) -> None:
+        self._free = threading.Semaphore(MAX_HELPERS)
         self._lock = threading.Lock()
         self._idle: list[_Helper] = []
         self._waiting = 0
@@ -198,14 +197,14 @@ class BoundedWorkers:
                     return found
                 found.stop()
             self.started += 1
-        return _Helper(self._memory)
+        return _Helper()
 
 
 class _Helper:
     """One process and the pipes to it."""
 
-    def __init__(self, memory: int) -> None:
-        command = [sys.executable, "-m", "letopis.bounded", str(memory)]
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "letopis.bounded", str(MAX_MEMORY)]
         self._process = subprocess.Popen(  # noqa: S603
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0
         )

@@ -466,6 +466,28 @@ def test_other_sites_may_read_archived_content_only_where_the_owner_says_so(make
         assert name not in web.get(f"/web/20240101120000/{PAGE}", Origin="https://evil.example").headers
 
 
+def test_the_code_of_the_first_owner_cannot_be_guessed_and_whoever_has_it_may_try_names_and_passwords(
+    make_archive: Any,
+) -> None:
+    server, ready = Server(make_archive(), listen("127.0.0.1", 0)), threading.Event()
+    code = server.setup_address.split("setup=")[1]
+    thread = threading.Thread(target=lambda: asyncio.run(server.run(ready.set)), daemon=True)
+    thread.start()
+    assert ready.wait(300)
+    web = WebClient(server.address)
+
+    def set_up(code: str, password: str) -> Any:
+        form = urlencode({"name": "anna", "password": password, "code": code})
+        return web.ask("POST", "/setup", form, Content_Type="application/x-www-form-urlencoded")
+
+    assert [set_up(code, "short").status for _ in range(LOGIN_TRIES + 2)] == [422] * (LOGIN_TRIES + 2)
+    assert [set_up("guess", PASSWORD).status for _ in range(LOGIN_TRIES)] == [403] * LOGIN_TRIES
+    refused = set_up(code, PASSWORD)
+    assert (refused.status, 0 < int(refused.headers["retry-after"]) <= LOGIN_WINDOW + 1) == (429, True)
+    server.stop()
+    thread.join(300)
+
+
 def test_the_first_owner_needs_the_code_from_the_terminal(make_archive: Any) -> None:
     archive = make_archive()
     server, ready = Server(archive, listen("127.0.0.1", 0)), threading.Event()

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 from served_archive import PAGE, WebClient, fill
@@ -103,6 +103,36 @@ def test_when_connections_run_out_those_who_ask_for_nothing_make_room(archive: A
         for path in ("/healthz", f"/api/v1/versions?url={PAGE}", "/login"):
             assert web.get(path).status == 200
         assert all(map(is_closed, idle[:80]))
+
+
+_POST = b"POST /login HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+ENDLESS = {
+    "one field": (b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Field: ", b"a" * 50_000),
+    "many fields": (b"GET / HTTP/1.1\r\nHost: localhost\r\n", b"X-Field: a\r\n" * 5_000),
+    "the address": (b"GET /", b"a" * 50_000),
+    "fields after the body": (_POST + b"1\r\na\r\n0\r\n", b"X-Field: a\r\n" * 5_000),
+    "one field after the body": (_POST + b"0\r\nX-Field: ", b"a" * 50_000),
+}
+
+
+@pytest.mark.parametrize(("begun", "more"), ENDLESS.values(), ids=ENDLESS)
+def test_a_header_without_end_is_not_kept_in_memory(archive: Archive, begun: bytes, more: bytes) -> None:
+    """The clock alone does not bound it: a fast client sends gigabytes in the seconds that a header may take."""
+    with serving(archive, ConnectionPool(100)) as web, connected(web, begun) as line:
+        with suppress(ConnectionError):
+            for _ in range(400):
+                line.sendall(more)
+            pytest.fail("20 MB of it were taken")
+        assert web.get("/healthz").status == 200
+
+
+def test_a_header_that_is_too_long_is_told(archive: Archive) -> None:
+    with serving(archive, ConnectionPool(100)) as web:
+        for size, status in ((60_000, b"200"), (70_000, b"431")):
+            with connected(web, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Field: " + b"a" * size) as line:
+                if status == b"200":
+                    line.sendall(b"\r\n\r\n")
+                assert line.recv(100).startswith(b"HTTP/1.1 " + status)
 
 
 _SERVE = """

@@ -81,6 +81,46 @@ def test_a_backup_that_is_broken_off_leaves_the_one_before(tmp_path: Path, monke
     assert restore(tmp_path / "b", placed(tmp_path / "d")).versions == 6
 
 
+def test_another_archive_is_not_backed_up_over_a_backup_even_if_its_packs_have_the_same_sizes(tmp_path: Path) -> None:
+    for name in ("a", "other"):
+        with Archive(tmp_path / name) as archive:
+            made = [Put(f"http://h.example/{n}", f"<p>{name:>5} {n}".encode(), START) for n in range(3)]
+            list(archive.put_many(made))
+    sizes = {name: (tmp_path / name / "packs" / "00000001.log").stat().st_size for name in ("a", "other")}
+    assert len(set(sizes.values())) == 1
+    with Archive(tmp_path / "a") as archive:
+        back_up(archive, tmp_path / "b")
+    with Archive(tmp_path / "other") as archive, pytest.raises(Damaged, match="reads differently"):
+        back_up(archive, tmp_path / "b")
+    restore(tmp_path / "b", placed(tmp_path / "c"))
+    with Archive(tmp_path / "c") as restored:
+        assert restored.get("http://h.example/1").body == b"<p>    a 1"
+
+
+def test_a_restore_whose_check_was_interrupted_takes_nothing_back_that_came_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Archive(tmp_path / "a") as archive:
+        list(archive.put_many(puts(0, 3)))
+        back_up(archive, tmp_path / "b")
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Archive, "verify", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        restore(tmp_path / "b", placed(tmp_path / "c"))
+    monkeypatch.undo()
+    with Archive(tmp_path / "c") as restored:
+        accounts_of(restored).add("ada", "owner", "a long password", 1)
+        restored.put("http://h.example/0", b"goes on", START + timedelta(days=9))
+    assert restore(tmp_path / "b", placed(tmp_path / "c")).versions == 4
+    with Archive(tmp_path / "c") as restored:
+        assert [user.name for user in accounts_of(restored).users()] == ["ada"]
+        assert restored.get("http://h.example/0").body == b"goes on"
+    assert not (tmp_path / "c" / "restoring").exists()
+
+
 def test_what_is_no_backup_or_a_damaged_one_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="back_up"):
         restore(tmp_path / "none", placed(tmp_path / "c"))

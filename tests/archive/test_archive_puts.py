@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from letopis.archive import Archive, identify
 from letopis.config import Settings, StoreSettings
-from letopis.errors import UnknownUrl, UnknownVersion
+from letopis.errors import UnknownUrl, UnknownVersion, UsageError
 from letopis.model import Outcome, Put
 
 URL = "http://example.org/page"
@@ -27,6 +27,35 @@ def archive(tmp_path: Path):  # type: ignore[no-untyped-def]
 def test_put_counts_versions_from_zero(archive: Archive) -> None:
     results = [archive.put(URL, body, START + n * DAY) for n, body in enumerate([b"A", b"B", b"C"])]
     assert [(result.number, result.stored) for result in results] == [(0, True), (1, True), (2, True)]
+
+
+@pytest.mark.parametrize("body", [None, "text", 5, [b"x"]])
+def test_a_body_that_is_no_bytes_is_refused_and_nothing_stored(archive: Archive, body: object) -> None:
+    with pytest.raises(UsageError, match="give bytes"):
+        archive.put(URL, body)  # type: ignore[arg-type]
+    with pytest.raises(UnknownUrl):
+        archive.get(URL)
+
+
+def test_every_kind_of_bytes_is_stored(archive: Archive) -> None:
+    for body in (bytearray(b"A"), memoryview(b"B")):
+        archive.put(URL, body)  # type: ignore[arg-type]
+        assert archive.get(URL).body == bytes(body)
+
+
+@pytest.mark.parametrize("number", [10**30, -(10**30), 1 << 31, 2])
+def test_a_number_beyond_all_versions_is_no_damage(archive: Archive, number: int) -> None:
+    archive.put(URL, b"A", START)
+    with pytest.raises(UnknownVersion, match="it has 1"):
+        archive.get(URL, version=number)
+
+
+@pytest.mark.parametrize("where", [5, b"folder", "", []])
+def test_what_is_no_path_makes_no_archive(where: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="is not the folder of an archive"):
+        Archive(where)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_newest_needs_no_number(archive: Archive) -> None:

@@ -322,3 +322,60 @@ def test_damaged_json_of_a_watch_is_named_and_costs_that_watch_alone(tmp_path: P
         kept = [one.watch.url for one in WatchList(archive).entries()]
         assert kept == ["http://a.example/", "http://b.example/"][1 if column == "spec" else 0 :]
         assert accounts_of(archive).sign_in("ada", "a long password") is not None
+
+
+def _with_pack_and_log(folder: Path) -> dict[str, bytes]:
+    """An archive with packs of both kinds, and what it has at each URL."""
+    bodies = {f"http://h.example/{n}": b"<p>page %d" % n * 30 for n in range(6)}
+    with Archive(folder) as archive:
+        for url in list(bodies)[:3]:
+            archive.put(url, bodies[url])
+        archive.compact()
+        for url in list(bodies)[3:]:
+            archive.put(url, bodies[url])
+        accounts_of(archive).add("ada", "owner", "a long password", 1)
+    return bodies
+
+
+def _is_whole(folder: Path, bodies: dict[str, bytes]) -> bool:
+    with Archive(folder) as archive:
+        assert list(map(str, archive.verify())) == []
+        assert [user.name for user in accounts_of(archive).users()] == ["ada"]
+        return {url: archive.get(url).body for url in bodies} == bodies
+
+
+@pytest.mark.parametrize("suffix", [".pack", ".log"])
+@pytest.mark.parametrize("meanwhile", ["nothing", "a put", "a compaction"])
+def test_a_pack_that_comes_back_after_a_repair_gave_it_up_brings_its_versions(
+    tmp_path: Path, suffix: str, meanwhile: str
+) -> None:
+    """A disk that was not mounted, a pack that is copied back from elsewhere."""
+    bodies = _with_pack_and_log(tmp_path / "a")
+    pack = next((tmp_path / "a" / "packs").glob(f"*{suffix}"))
+    pack.rename(tmp_path / pack.name)
+    assert len(Archive.repair(placed(tmp_path / "a")).lost) == 3
+    with Archive(tmp_path / "a") as archive:
+        if meanwhile == "a put":
+            archive.put("http://h.example/new", b"<p>new")
+        if meanwhile == "a compaction":
+            archive.compact()
+    (tmp_path / pack.name).rename(pack)
+    with Archive(tmp_path / "a") as archive:
+        archive.compact()
+    assert _is_whole(tmp_path / "a", bodies)
+
+
+@pytest.mark.parametrize("suffix", [".pack", ".log"])
+def test_a_pack_with_the_name_of_another_is_kept_and_named_until_it_has_its_own(tmp_path: Path, suffix: str) -> None:
+    bodies = _with_pack_and_log(tmp_path / "a")
+    pack = next((tmp_path / "a" / "packs").glob(f"*{suffix}"))
+    other = pack.rename(pack.with_name(f"00000041{suffix}"))
+    with Archive(tmp_path / "a") as archive:
+        archive.put("http://h.example/new", b"<p>new")
+        archive.compact()
+        assert any("restore the original name" in str(problem) for problem in archive.verify())
+    with pytest.raises(Damaged, match=f"{other.name} carries the number"):
+        Archive.repair(placed(tmp_path / "a"))
+    other.rename(pack)
+    Archive.repair(placed(tmp_path / "a"))
+    assert _is_whole(tmp_path / "a", bodies)

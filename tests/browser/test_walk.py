@@ -274,9 +274,11 @@ def test_on_the_phone_hosts_of_a_crawl_are_cards_that_need_no_scrolling_to_the_s
             group = tab.get_by_role("group", name="Hosts")
             assert group.evaluate("box => box.scrollWidth <= box.clientWidth")
             labels = (
-                group.locator("tbody tr").first.locator("td").evaluate_all("all => all.map(one => one.dataset.label)")
+                group.locator("tbody tr")
+                .first.locator("td[data-label]")
+                .evaluate_all("all => all.map(one => one.dataset.label)")
             )
-            assert labels == ["Host", "Fetches", "Never visited", "Overdue", "Failures in a row", "Crawl-delay"]
+            assert labels == ["Host", "Fetches", "Never visited", "Overdue", "Failures in a row", "Requested pause"]
             tab.locator("[data-live]").wait_for()
 
 
@@ -285,6 +287,10 @@ def test_live_figures_move_while_somebody_looks(visit: Visit) -> None:
         tab.goto("/crawl")
         tab.locator("[data-live]").wait_for(state="visible")
         expect(tab.locator("[data-rate=fetched]")).to_have_text("0.0")
+        for part in tab.locator("[data-fresh]").all():
+            part.evaluate("part => part.dataset.old = 'as it was sent'")
+        expect(tab.locator("[data-fresh]")).to_have_count(2)
+        expect(tab.locator("[data-old]")).to_have_count(0, timeout=60_000)
 
 
 def open_bar(tab: Any) -> None:

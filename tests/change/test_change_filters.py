@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.change.filters import ContentFilter, FilterKind, filter_page, filter_source, filter_text, jsonpath_values
+from letopis.change.filters import ContentFilter, filter_page, filter_source, filter_text, jsonpath_values
 from letopis.errors import UsageError
 from letopis.model import Page
+from letopis.model.page import FilterKind
 
 MakePage = Callable[..., Page]
 HTML = "<html><body><div id=a><p class=x>One</p><p>Two</p></div><div class=ad>Buy</div></body></html>"

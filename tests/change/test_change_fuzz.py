@@ -10,14 +10,15 @@ from collections.abc import Callable
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from letopis.change.deltas import apply_binary_delta, make_binary_delta
-from letopis.change.filters import ContentFilter, FilterKind, filter_source
-from letopis.change.fingerprints import Fingerprint, fingerprint, is_version_or_mail, without_clocks
+from letopis.change.diff_formats import apply_binary_delta, make_binary_delta
+from letopis.change.filters import ContentFilter, filter_source
+from letopis.change.fingerprints import fingerprint, is_version_or_mail, without_clocks
 from letopis.change.profiles import HostProfile, PageHabits
 from letopis.change.verdict import compare
 from letopis.change.visual_diff import visual_html
 from letopis.errors import LetopisError
 from letopis.model import Block, BlockKind, Page
+from letopis.model.page import FilterKind
 
 ROUNDS = 20_000 if os.environ.get("LETOPIS_LONG") else 150
 KINDS = list(BlockKind)
@@ -87,7 +88,6 @@ def test_any_two_pages_have_an_answer() -> None:
 
 
 STORED: dict[str, tuple[Callable[[random.Random], bytes], Callable[[bytes], object]]] = {
-    "fingerprint": (lambda rand: fingerprint(some_page(rand)).to_bytes(), Fingerprint.from_bytes),
     "habits": (lambda rand: taught(rand).to_bytes(), PageHabits.from_bytes),
     "host": (lambda rand: profile(rand).to_bytes(), HostProfile.from_bytes),
     "binary difference": (

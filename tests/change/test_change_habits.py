@@ -7,7 +7,7 @@ from itertools import cycle, islice, pairwise
 
 import pytest
 
-from letopis.change.fingerprints import fingerprint
+from letopis.change.fingerprints import digits_folded, fingerprint
 from letopis.change.noise import MuteRules
 from letopis.change.profiles import PageHabits
 from letopis.change.verdict import compare
@@ -147,6 +147,35 @@ def test_a_state_that_returns_after_it_had_settled_is_news_each_time() -> None:
     changes = judged(pages)
     turned = [change for (a, b), change in zip(pairwise(states), changes, strict=True) if a != b]
     assert all(change.meaningful for change in turned)
+
+
+@pytest.mark.parametrize("stays", [1, 2, 5])
+def test_a_sentence_that_takes_back_the_one_before_is_news(stays: int) -> None:
+    first, then = "The contract holds until the end of the year", "The council gave notice to the builders"
+    states = [text for text in (first, then, first) for _ in range(stays)]
+    changes = judged(front(text, kind=BlockKind.PARAGRAPH) for text in states)
+    turned = [change.meaningful for (a, b), change in zip(pairwise(states), changes, strict=True) if a != b]
+    assert turned == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("Stav silnice: sjízdná", "Stav silnice: nesjízdná"), ("Stav serveru: v provozu", "Stav serveru: mimo provoz"),
+     ("Аэропорт открыт", "Аэропорт закрыт"), ("The pass is passable", "The pass is impassable")],
+)  # fmt: skip
+def test_a_state_and_its_denial_are_news_though_they_take_turns(one: str, other: str) -> None:
+    changes = judged(front(text, kind=BlockKind.PARAGRAPH) for text in islice(cycle((one, other)), 12))
+    assert all(change.meaningful for change in changes)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("Downloads: 17", "Downloads: 18"), ("Updated 14:05", "Updated 14:06"), ("Temperature 5 °C", "Temperature 6 °C")],
+)
+def test_what_somebody_wants_to_hear_counts_though_it_ticks(old: str, new: str) -> None:
+    before, after = (front(text, kind=BlockKind.PARAGRAPH) for text in (old, new))
+    assert not compare(after, [before]).meaningful
+    assert compare(after, [before], rules=MuteRules(never=frozenset({digits_folded(old)}))).meaningful
 
 
 def test_words_in_another_order_are_an_edit(page: MakePage) -> None:

@@ -38,6 +38,27 @@ def test_figures_that_change_places_between_cells_are_a_change() -> None:
     assert changed(new, old)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (("Petrol", "35.90", "Diesel", "33.50"), ("Petrol", "33.50", "Diesel", "35.90")),
+        (("Novák", "yes", "Malý", "no"), ("Novák", "no", "Malý", "yes")),
+        (("1.", "Rovers", "2.", "United"), ("1.", "United", "2.", "Rovers")),
+        (("10:15", "Praha"), ("10:45", "Praha")),
+    ],
+)
+def test_what_a_table_tells_of_the_cell_beside_it_is_a_change(old: tuple[str, ...], new: tuple[str, ...]) -> None:
+    before, after = (made(*BODY, *((CELL, text) for text in texts)) for texts in (old, new))
+    assert changed(after, before)
+
+
+def test_rows_of_a_table_that_change_places_as_they_are_say_the_same() -> None:
+    rows = [
+        [(CELL, name), (CELL, price)] for name, price in (("Petrol", "35.90"), ("Diesel", "33.50"), ("Gas", "18.20"))
+    ]
+    assert not changed(made(*BODY, *rows[2], *rows[0], *rows[1]), made(*BODY, *rows[0], *rows[1], *rows[2]))
+
+
 def test_a_result_turned_round_is_a_change() -> None:
     assert changed(made(*BODY, "Rovers against United ended 1:2"), made(*BODY, "Rovers against United ended 2:1"))
 

@@ -116,6 +116,23 @@ def test_a_headline_without_blanks_is_a_headline(headlines: list[str]) -> None:
         ("Mayor resigns today", "Hospital workers strike"),
         ("There is hope for the miners", "There is no hope for the miners"),
         ("El alcalde tiene dinero para la escuela", "El alcalde no tiene dinero para la escuela"),
+        ("Valid from 1 March", "Valid to 1 March"),
+        ("Smlouva platí od konce roku.", "Smlouva platí do konce roku."),
+        ("Dose: 5 mg a day", "Dose: 5 g a day"),
+        ("Karel IV. se narodil", "Karel V. se narodil"),
+        ("Bitcoin: 1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa", "Bitcoin: 1B1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"),
+        ("SHA-256: 3a7bd3e2360a3d29eea436fcfb7e44c7", "SHA-256: 3a7bd3e2360a3d29eea436fcfb7e44c8"),
+        ("Heslo wifi: abc12345", "Heslo wifi: abc12346"),
+        ("GPS 50.0755381N, 14.4378005E", "GPS 50.0755381N, 14.5378005E"),
+        (
+            "V muzeu bylo loni 12 345 návštěvníků, nejvíce v historii.",
+            "V muzeu bylo loni 12 645 návštěvníků, nejvíce v historii.",
+        ),
+        (
+            "Rekordní teplota 41,9 °C byla dnes naměřena u Prahy.",
+            "Rekordní teplota 42,1 °C byla dnes naměřena u Prahy.",
+        ),
+        ("Datum úmrtí: 12. 5. 1950", "Datum úmrtí: 13. 5. 1950"),
     ],
 )
 def test_a_state_or_a_negation_is_news_at_the_first_look_though_it_is_short(old: str, new: str) -> None:
@@ -137,7 +154,16 @@ def test_the_time_of_an_event_is_what_a_text_says(old: str, new: str) -> None:
     assert told([page_with(Block(BlockKind.PARAGRAPH, text)) for text in (old, new)]) == [True]
 
 
-@pytest.mark.parametrize(("label", "counts"), [("Exam date", True), ("Last update", False)])
+@pytest.mark.parametrize(
+    ("old", "new"), [("Temperature: 5 °C", "Temperature: 6 °C"), ("Návštěv celkem: 100", "Návštěv celkem: 117"),
+                     ("Session 3a7bd3e2360a3d29", "Session 3a7bd3e2360a3d30"),
+                     ("Datum: 12. 5. 2026", "Datum: 13. 5. 2026")],
+)  # fmt: skip
+def test_a_figure_that_ticks_outside_of_a_sentence_says_nothing(old: str, new: str) -> None:
+    assert told([page_with(Block(BlockKind.PARAGRAPH, text)) for text in (old, new)]) == [False]
+
+
+@pytest.mark.parametrize(("label", "counts"), [("Exam date", True), ("Datum narození", True), ("Last update", False)])
 def test_the_label_of_a_date_says_whether_it_is_that_of_an_event(label: str, counts: bool) -> None:
     pages = [page_with(Block(BlockKind.CELL, label), Block(BlockKind.CELL, f"{day} June 2026")) for day in (12, 19)]
     assert told(pages) == [counts]
@@ -171,6 +197,11 @@ def test_of_pictures_and_of_pages_that_are_read_in_part_the_bytes_decide_where_t
         ("application/json", '{"price": 10, "items": ["a", "b"]}', '{"price": 11, "items": ["a", "b"]}'),
         ("application/json", '{"price": "19.90", "items": ["a"]}', '{"price": "17.50", "items": ["a"]}'),
         ("application/json", '{"open": true, "items": ["a"]}', '{"open": false, "items": ["a"]}'),
+        ("application/json", '{"approved_by": "Novák"}', '{"rejected_by": "Novák"}'),
+        ("application/json", '{"guilty": ["Novák"], "free": ["Malý"]}', '{"guilty": ["Malý"], "free": ["Novák"]}'),
+        ("application/json", '{"file": "http://town.test/v1.pdf"}', '{"file": "http://town.test/v2.pdf"}'),
+        ("text/plain", "User-agent: *\nDisallow:\n", "User-agent: *\nDisallow: /\n"),
+        ("text/plain", "owner=root\nmode=a", "owner=ROOT\nmode=a"),
         ("application/xml", '<shop><name>a</name><a price="10"/></shop>', '<shop><name>a</name><a price="11"/></shop>'),
     ],
 )  # fmt: skip

@@ -76,16 +76,6 @@ def test_old_counts_fade_so_that_a_redesign_is_learned() -> None:
     assert 2 in host.boilerplate()
 
 
-def test_profiles_of_two_agents_merge() -> None:
-    one, two = HostProfile(), HostProfile()
-    for n in range(4):
-        one.observe(prints(1, 10 + n))
-        two.observe(prints(1, 20 + n))
-    one.merge(two)
-    assert one.pages == 8
-    assert 1 in one.boilerplate()
-
-
 @given(st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=20), max_size=12))
 @settings(max_examples=80, deadline=None)
 def test_stored_profile_answers_the_same(pages: list[list[int]]) -> None:

@@ -6,9 +6,10 @@ from time import process_time
 
 import pytest
 
-from letopis.change.filters import ContentFilter, FilterKind, filter_source
+from letopis.change.filters import ContentFilter, filter_source
 from letopis.change.offers import price_markup, stock_markup
 from letopis.change.values import first_number
+from letopis.model.page import FilterKind
 
 LD = '<script type="application/ld+json">{"@graph": [{"@type": "Product", "offers": {"@type": "Offer", "price": 19.9, '
 LD += '"priceCurrency": "EUR", "availability": "https://schema.org/OutOfStock"}}]}</script>'

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.change.deltas import apply_binary_delta, make_binary_delta, read_delta_header
+from letopis.change.diff_formats import apply_binary_delta, make_binary_delta, read_delta_header
 from letopis.errors import Damaged, DocumentTooLarge, LetopisError, NewerFormat, UsageError
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -82,6 +82,14 @@ def test_an_alert_of_a_change_does_not_come_before_the_look_that_brought_it() ->
     assert len(compare([FIRST, SECOND], [], [NEW, CHANGED], [early]).contradictions) == 1
 
 
+def test_a_page_that_appears_has_changed_only_if_it_was_asked_in_vain() -> None:
+    gone = Claim(URL, 5.1, 404, False, "unavailable", "http", None, "")
+    appeared = AlertClaim(URL, NEW.time, "changed", 0)
+    missing = FIRST._replace(began=5.0, ended=5.1, status=404)
+    assert compare([missing, FIRST], [], [gone, NEW], [appeared]).contradictions == ()
+    assert len(compare([FIRST], [], [NEW], [appeared]).contradictions) == 1
+
+
 def test_requests_that_follow_too_soon_are_told() -> None:
     soon = SECOND._replace(began=10.4)
     assert [pair.later for pair in hurried([soon, FIRST, CUT], 1.0)] == [soon]

@@ -8,6 +8,7 @@ import pytest
 from exchanged_archives import told
 from ranged_folder import serving
 from walked_world import walk_twice, walked_world
+from written_warc import export_warc
 
 from letopis.archive import Archive
 from letopis.cli.main import main
@@ -15,7 +16,6 @@ from letopis.errors import NotReady
 from letopis.exchange.crawl_warcs import CrawlWarcWriter, recording_to_warc
 from letopis.exchange.imports import import_sources
 from letopis.exchange.selection import ExportSelection
-from letopis.exchange.warc_export import export_warc
 from letopis.model import Put
 
 

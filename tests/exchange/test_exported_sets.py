@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
+from written_warc import export_warc
 
 from letopis.archive import Archive
 from letopis.exchange.crawl_warcs import recording_to_warc
 from letopis.exchange.imports import import_sources
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.wacz_export import export_wacz
-from letopis.exchange.warc_export import export_warc
 from letopis.exchange.warc_records import page_id
 from letopis.model import Observation, Outcome, Response, WholePage, rfc3339
 

@@ -15,6 +15,7 @@ from growth import grows_with_the_square
 from lxml import etree
 from served_archive import Answer, running
 from warcio.archiveiterator import ArchiveIterator
+from written_warc import export_warc
 
 from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of
@@ -27,7 +28,6 @@ from letopis.exchange.imports import import_sources, source_kind, watches_of_sou
 from letopis.exchange.saved_pages import PAGE_READERS
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.sources import ImportedWatch, ImportReport, SourceHints
-from letopis.exchange.warc_export import export_warc
 from letopis.model import to_millis
 from letopis.monitor.watch_list import WatchList
 from letopis_migrate.readers import DISTILL, URLWATCH, VISUALPING

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from foreign_warc import answer_block
 from foreign_warc import record as written
+from written_warc import export_warc
 
 from letopis.archive import Archive
 from letopis.exchange import page_looks
 from letopis.exchange.imports import import_sources
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.sources import ImportReport
-from letopis.exchange.warc_export import export_warc
 from letopis.exchange.warc_records import set_records
 
 PAGE, STYLE, SHARED = "http://a.test/", "http://a.test/a.css", "http://a.test/shared.js"

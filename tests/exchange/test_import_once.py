@@ -13,14 +13,13 @@ from exchanged_archives import told
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from patience import until
-from written_warc import response
+from written_warc import export_warc, response
 
 from letopis.archive import Archive
 from letopis.exchange.captures import import_captures
 from letopis.exchange.imports import import_sources
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.sources import ImportedCapture, ImportReport, failed_capture
-from letopis.exchange.warc_export import export_warc
 
 START = datetime(2024, 1, 31, 12, tzinfo=UTC)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -101,6 +102,29 @@ def test_nothing_of_the_repository_is_run(repository: Path, tmp_path: Path) -> N
     with Archive(tmp_path / "archive") as archive:
         assert import_sources(archive, [str(repository)], hints=SourceHints(SITE)).checks == 5
     assert not (tmp_path / "sprung").exists()
+
+
+def test_what_a_partial_clone_lacks_is_not_fetched_by_a_command_of_its_own(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A git of before 2.44 does not know the variable that keeps it from fetching."""
+    older = tmp_path / "bin" / "git"
+    older.parent.mkdir()
+    older.write_text(f'#!/bin/sh\nunset GIT_NO_LAZY_FETCH\nexec {shutil.which("git")} "$@"\n')
+    older.chmod(0o755)
+    found = subprocess.run(["git", "-C", str(repository), "rev-parse", "HEAD:readme.txt"], capture_output=True)
+    blob = found.stdout.decode().strip()
+    (repository / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    for name, value in {
+        "core.repositoryformatversion": "1", "extensions.partialClone": "origin", "remote.origin.promisor": "true",
+        "remote.origin.url": f"ext::sh -c touch% {tmp_path}/run", "protocol.ext.allow": "always",
+    }.items():  # fmt: skip
+        git(repository, "config", name, value)
+    monkeypatch.setenv("PATH", f"{older.parent}{os.pathsep}{os.environ['PATH']}")
+    with Archive(tmp_path / "archive") as archive:
+        report = import_sources(archive, [str(repository)], hints=SourceHints(SITE))
+    assert report.versions == 3
+    assert not (tmp_path / "run").exists()
 
 
 def test_what_is_no_page_of_the_address_is_named(repository: Path, tmp_path: Path) -> None:

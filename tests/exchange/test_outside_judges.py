@@ -19,12 +19,12 @@ from exchanged_archives import told
 from free_port import free_port
 from served_archive import running
 from walked_world import walked_world
+from written_warc import export_warc
 
 from letopis.archive import Archive
 from letopis.exchange.imports import import_sources
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.wacz_export import export_wacz
-from letopis.exchange.warc_export import export_warc
 
 BENCH = Path(__file__).parents[2] / ".bench"
 HOMES = {"judges": ("wacz", "cdxj-indexer", "setuptools<81"), "serve": ("pywb==2.10.0", "setuptools<81")}

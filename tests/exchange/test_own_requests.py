@@ -18,6 +18,7 @@ from replica_world import Replica
 from scripted_site import ScriptedSite
 from static_site import static_site
 from warcio.archiveiterator import ArchiveIterator
+from written_warc import export_warc
 
 from letopis import Archive, Monitor
 from letopis.archive.requests import PageReference, RequestReference, address_code, address_text
@@ -26,7 +27,6 @@ from letopis.exchange.crawl_warcs import recording_to_warc
 from letopis.exchange.imports import import_sources
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.wacz_export import export_wacz
-from letopis.exchange.warc_export import export_warc
 from letopis.model import Headers
 
 SECRET = "do-not-keep-me"

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from served_archive import running
 from warcio.archiveiterator import ArchiveIterator
+from written_warc import export_warc
 
 from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of
 from letopis.cli.main import main
 from letopis.exchange.imports import import_sources
 from letopis.exchange.selection import ExportSelection
-from letopis.exchange.warc_export import export_warc
 
 PAGE = "http://example.org/page?a=1"
 PICTURE = b"\x89PNG" + bytes(range(256)) * 8000

@@ -9,13 +9,14 @@ import pytest
 from foreign_warc import answer, request
 from hypothesis import given
 from hypothesis import strategies as st
+from written_warc import export_warc
 
 from letopis.archive import Archive
 from letopis.exchange.imports import import_sources
-from letopis.exchange.request_keys import HttpRequest, parse_request, request_url
+from letopis.exchange.kept_records import parse_request
 from letopis.exchange.selection import ExportSelection
-from letopis.exchange.warc_export import export_warc
 from letopis.urls import normalize
+from letopis.urls.request_keys import HttpRequest, request_url
 
 URL = "http://a.test/form"
 FORM = "application/x-www-form-urlencoded"

@@ -12,6 +12,7 @@ import pytest
 from foreign_warc import DAY, answer, revisit
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from written_warc import export_warc
 
 from letopis.archive import Archive
 from letopis.archive.captures import load_capture, timeline_of
@@ -19,7 +20,6 @@ from letopis.cli.main import main
 from letopis.exchange.imports import import_sources
 from letopis.exchange.revisits import NO_BODY, digest_key
 from letopis.exchange.selection import ExportSelection
-from letopis.exchange.warc_export import export_warc
 from letopis.model import to_millis
 
 URL, OTHER = "http://a.test/page", "http://b.test/copy"

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from written_warc import export_warc
 
 from letopis.archive import Archive
 from letopis.archive.sets import CaptureSet
@@ -19,7 +20,6 @@ from letopis.exchange.imports import import_sources
 from letopis.exchange.page_export import page_har, page_parts
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.wacz_export import export_wacz
-from letopis.exchange.warc_export import export_warc
 from letopis.model import Observation, Outcome, Response, SentRequest, SetMember, WholePage
 
 PAGE, OTHER, STYLE = "http://example.org/", "http://example.org/other", "http://example.org/style.css"

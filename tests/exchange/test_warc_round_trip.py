@@ -9,12 +9,12 @@ import pytest
 from exchanged_archives import START, URL, check_every_way, told
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 from warcio.checker import Checker
+from written_warc import export_warc
 
 from letopis.archive import Archive
 from letopis.errors import NotFound
 from letopis.exchange.imports import import_sources
 from letopis.exchange.selection import ExportSelection
-from letopis.exchange.warc_export import export_warc
 
 HOUR = timedelta(hours=1)
 SAMPLES = Path(os.environ.get("LETOPIS_CORPUS_WARC", Path(__file__).parents[3] / "shared" / "corpus" / "warc"))

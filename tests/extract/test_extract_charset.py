@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.extract import decode, read_page
-from letopis.extract.charset_guess import _sample, _score, clearly_better
-from letopis.extract.charsets import declared_charset
+from letopis.extract.charsets import _sample, _score, clearly_better, declared_charset
 
 CZECH = "Příliš žluťoučký kůň úpěl ďábelské ódy. Šťastná žena řekla, že její číšník přišel dřív než ostatní hosté."
 SLOVAK = "Kŕdeľ ďatľov učí koňa žrať kôru. Šťastná žena povedala, že jej čašník prišiel skôr ako ostatní hostia, ľudia."

@@ -116,7 +116,7 @@ def test_json_gives_strings_and_addresses():
         json.dumps({"title": "T", "deep": [{"a": "some words"}, 1, "http://a.org/"]}).encode(), "application/json"
     )
     assert found.title == "T"
-    assert ("paragraph", "some words") in [(str(block.kind), block.text) for block in found.blocks]
+    assert ("paragraph", "a: some words") in [(str(block.kind), block.text) for block in found.blocks]
     assert [link.target for link in found.links] == ["http://a.org/"]
 
 

@@ -117,6 +117,19 @@ def test_blocks_in_a_cell_are_not_glued() -> None:
     assert "one two | x y" in shown(f"<main><p>{PROSE}</p>{row}</main>", "text")
 
 
+def test_a_shadow_tree_is_shown_and_other_templates_in_it_and_beside_it_are_not() -> None:
+    inner = (
+        '<template><b>Hidden</b></template><template shadowrootmode="closed"><p>Deep <a href=/in>link</a></template>'
+    )
+    page = (
+        f'<p>{PROSE}</p><template>Hidden</template><x-a><template shadowrootmode="open">{inner}<p>Tree</template></x-a>'
+    )
+    found = read_page(page.encode(), URL, HTML)
+    assert found.text.endswith("Deep link\nTree")
+    assert [link.text for link in found.links] == ["link"]
+    assert "Hidden" not in shown(page, "text")
+
+
 def test_a_page_that_a_script_fills_is_shown_with_its_templates() -> None:
     template = f"<p>Shell</p><template x-if=a><article><p>{PROSE}</p></article></template>"
     assert "The council met" in shown(template, "text")

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from patience import UNHURRIED
@@ -19,6 +20,7 @@ from letopis.fetch import chromium as chromium_flags
 from letopis.fetch.browser import find_browser
 from letopis.fetch.browser_tab import BrowserTab, TabView
 from letopis.fetch.chromium import Chromium
+from letopis.fetch.devtools import DevtoolsError, Parameters
 from letopis.fetch.page_pictures import take_screenshot, width_of
 from letopis.fetch.page_rendering import PageRenderer, RenderJob
 from letopis.fetch.page_steps import parse_steps
@@ -120,6 +122,21 @@ async def test_windows_do_not_open_and_the_page_is_shown_all_the_same(
         assert (web.urls, chromium.tabs) == ([], {})
     finally:
         await chromium.close()
+
+
+HIDES_ITS_TEXT = """<!doctype html><html lang=en><body><x-card></x-card><iframe srcdoc="<p>in a frame"></iframe><script>
+for (const [host, name] of [[document.querySelector("x-card"), "outer"], ["", "inner"]]) {
+  const card = host || document.querySelector("x-card").shadowRoot.appendChild(document.createElement("x-card"));
+  card.attachShadow({ mode: "open" }).innerHTML =
+    `<style>p { color: teal }</style><p>${name} tree</p><p hidden>not shown`;
+}</script>"""
+
+
+async def test_what_is_shown_in_shadow_trees_and_frames_is_kept_too(chromium: Chromium, web: Web) -> None:
+    found = await web.shown(chromium, web.put("http://a.example/", HIDES_ITS_TEXT))
+    assert sorted(text_of(found).split("\n\n")) == ["in a frame", "inner tree", "outer tree"]
+    assert found.body.startswith(b'<!DOCTYPE html><html lang="en"><head></head><body><x-card>')
+    assert found.body.count(b'<template shadowrootmode="open"><style>') == 2
 
 
 async def test_service_workers_and_downloads_are_refused(chromium: Chromium, web: Web) -> None:
@@ -315,3 +332,26 @@ async def test_a_page_does_not_notice_its_picture_which_shows_what_lies_below_th
     assert noticed == ""
     assert width_of(picture) == 300
     assert picture == (await pictured(2100))[0], "a window that shows all of it"
+
+
+async def test_a_picture_that_chromium_fails_to_take_is_taken_again(
+    chromium: Chromium, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tab = await BrowserTab.open(chromium, TabView(400, 300, 0.1), lambda tab, session: None)
+    send, failures = tab.session.send, ["Unable to capture screenshot"]
+
+    async def failing(method: str, parameters: Parameters | None = None) -> dict[str, Any]:
+        if method == "Page.captureScreenshot" and failures:
+            raise DevtoolsError(failures.pop())
+        return await send(method, parameters)
+
+    monkeypatch.setattr(tab.session, "send", failing)
+    assert width_of(await take_screenshot(tab.session, "png", 2100, 0.75)) == 300
+    await tab.close()
+
+
+async def test_a_page_that_is_drawn_small_has_a_window_of_its_size(chromium: Chromium) -> None:
+    tab = await BrowserTab.open(chromium, TabView(1280, 800, 0.1), lambda tab, session: None)
+    sizes = "[innerWidth, innerHeight, outerWidth, outerHeight, screen.width, screen.height, devicePixelRatio]"
+    assert await tab.evaluate(sizes) == [1280, 800, 1280, 800, 1280, 800, 1]
+    await tab.close()

@@ -168,7 +168,7 @@ async def test_speaks_http2_over_tls(misbehaving_site: Site) -> None:
     async with transport(FetchSettings(ca_file=str(misbehaving_site.ca_file))) as sender:
         urls = [misbehaving_site.url(str(number), "tls-http2") for number in range(4)]
         answers = await asyncio.gather(*(sender.send(Request(url)) for url in urls))
-    assert {(answer.http_version, answer.status, answer.body) for answer in answers} == {
+    assert {(answer.request and answer.request.http_version, answer.status, answer.body) for answer in answers} == {
         ("2", 200, b"<!doctype html><title>Two</title>")
     }
 

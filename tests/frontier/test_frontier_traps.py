@@ -1,6 +1,6 @@
 import pytest
 
-from letopis.frontier.traps import TrapDetector, url_pattern
+from letopis.frontier.filters import TrapDetector, url_pattern
 
 SITE = "http://a.example"
 

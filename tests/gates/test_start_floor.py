@@ -84,6 +84,13 @@ def test_an_import_of_records_loads_no_other_reader_and_no_crawler(tmp_path: Pat
     assert len(found.modules) <= MODULES_OF_IMPORT
 
 
+def test_a_crawl_of_new_pages_loads_no_rules_of_comparison(tmp_path: Path, scripted_site: ScriptedSite) -> None:
+    url = scripted_site.set("/", b"<p>One page.</p>")
+    found = start("--archive", tmp_path / "a", "crawl", url, "--once", "--delay", "0")
+    compares = {f"letopis.change.{name}" for name in ("noise", "values", "verdict")}
+    assert not found.modules & {*compares, "letopis.archive.mute_rules", "letopis.index", "numpy"}
+
+
 SERVER = """
 import asyncio, sys
 import letopis.api.server, letopis.cli.verbs.daemon

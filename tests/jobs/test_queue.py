@@ -9,7 +9,7 @@ from still_clock import Clock
 from tiny_language import parse
 
 from letopis.archive import Archive
-from letopis.archive.job_control import job_folder, remove_old_jobs
+from letopis.archive.job_control import JobControl, job_folder, remove_old_jobs
 from letopis.archive.jobs import COMMAND_LINE, JobOutcome, JobQueue, QueueFull, Requester, claims_of
 from letopis.config import DatabaseSettings
 from letopis.errors import NotFound, Refused, UsageError
@@ -88,14 +88,14 @@ def test_owners_of_a_job_see_it_after_they_lost_the_permission(queue: JobQueue) 
         queue.show(job.id, Requester("", READ, "http"))
 
 
-def test_a_waiting_job_is_cancelled_by_its_owner_or_an_owner_of_the_archive(queue: JobQueue) -> None:
+def test_a_waiting_job_is_cancelled_by_its_owner_or_an_owner_of_the_archive(archive: Archive, queue: JobQueue) -> None:
     first, second = queue.submit_many([parse(b"<query>say</query>")] * 2, ANNA)
     with pytest.raises(Refused, match="belongs to 'anna'"):
-        queue.cancel(first.id, BERT)
-    assert queue.cancel(first.id, ANNA).state == "cancelled"
-    assert queue.cancel(second.id, OLGA).state == "cancelled"
+        JobControl(archive).cancel(first.id, BERT)
+    assert JobControl(archive).cancel(first.id, ANNA).state == "cancelled"
+    assert JobControl(archive).cancel(second.id, OLGA).state == "cancelled"
     with pytest.raises(UsageError, match="already cancelled"):
-        queue.cancel(first.id, ANNA)
+        JobControl(archive).cancel(first.id, ANNA)
 
 
 def test_lists_are_chosen_and_paged(queue: JobQueue) -> None:
@@ -110,12 +110,13 @@ def test_lists_are_chosen_and_paged(queue: JobQueue) -> None:
 
 
 def test_nobody_fills_the_queue(open_archive: Callable[..., Archive], database: DatabaseSettings) -> None:
-    queue = JobQueue(open_archive(database, queued=3))
+    archive = open_archive(database, queued=3)
+    queue = JobQueue(archive)
     first = queue.submit_many([parse(b"<query>say</query>")] * 3, ANNA)[0]
     with pytest.raises(QueueFull, match="'anna' has 3 jobs"):
         queue.submit(SAY, ANNA)
     assert queue.submit(SAY, BERT).state == "queued"
-    queue.cancel(first.id, ANNA)
+    JobControl(archive).cancel(first.id, ANNA)
     assert queue.submit(SAY, ANNA).state == "queued"
 
 

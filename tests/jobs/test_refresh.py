@@ -9,6 +9,7 @@ from still_clock import Clock
 from tiny_language import parse
 
 from letopis.archive import Archive
+from letopis.archive.job_control import JobControl
 from letopis.archive.jobs import (
     COMMAND_LINE,
     SHORTEST_REFRESH,
@@ -144,7 +145,7 @@ def test_an_asked_refresh_takes_the_place_of_the_automatic_one(queue: JobQueue, 
 
 def test_a_cancelled_refresh_comes_again_later(queue: JobQueue, archive: Archive, clock: Clock) -> None:
     job = queue.submit(parse(b'<query name="n" refresh="1h">say</query>'), COMMAND_LINE)
-    queue.cancel(job.id, COMMAND_LINE)
+    JobControl(archive).cancel(job.id, COMMAND_LINE)
     clock.pass_by(3600)
     assert enqueue_due_refreshes(archive) == 1
 

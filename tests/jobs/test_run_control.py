@@ -56,7 +56,7 @@ def test_a_wish_that_comes_while_its_worker_stops_or_dies_is_not_lost(archive: A
     assert claims.put_back(stopped, 1, "log\n")
     cancelled = claims.take("p", "w", 0, far)
     assert cancelled
-    queue.cancel(cancelled.job, COMMAND_LINE)
+    JobControl(archive).cancel(cancelled.job, COMMAND_LINE)
     assert claims.put_back(cancelled, 1, "log\n")
     killed = claims.take("p", "killed", 0, far)
     assert killed
@@ -80,7 +80,7 @@ def test_a_pause_does_not_take_a_cancel_back_and_a_resume_takes_back_a_pause(arc
     queue.submit_many([parse(SAY)] * 2, COMMAND_LINE)
     first = claims.take("p", "w", 0, 2**62)
     assert first
-    queue.cancel(first.job, COMMAND_LINE)
+    JobControl(archive).cancel(first.job, COMMAND_LINE)
     control.pause(first.job, COMMAND_LINE)
     assert claims.put_back(first, 1, "")
     assert queue.show(first.job, COMMAND_LINE).state == "cancelled"

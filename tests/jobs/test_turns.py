@@ -7,6 +7,7 @@ import threading
 from tiny_language import parse
 
 from letopis.archive import Archive
+from letopis.archive.job_control import JobControl
 from letopis.archive.jobs import COMMAND_LINE, JobClaim, JobClaims, JobOutcome, JobQueue, WorkerReport, claims_of
 
 DONE = JobOutcome("done", "", b"<a/>", "log\n")
@@ -102,7 +103,7 @@ def test_a_running_job_learns_that_it_is_unwanted(archive: Archive, queue: JobQu
     turns = claims_of(archive)
     claim = taken(turns, until=2**62)
     assert not turns.unwanted(claim)
-    assert queue.cancel(1, COMMAND_LINE).state == "running"
+    assert JobControl(archive).cancel(1, COMMAND_LINE).state == "running"
     assert turns.unwanted(claim)
 
 

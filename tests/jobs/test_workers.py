@@ -16,6 +16,7 @@ from patience import until
 from tiny_language import COMMAND, parse
 
 from letopis.archive import Archive
+from letopis.archive.job_control import JobControl
 from letopis.archive.jobs import COMMAND_LINE, ENDED, JobQueue, JobRow, QueueFull, Requester, claims_of
 from letopis.config import DatabaseSettings
 from letopis.jobs.supervisor import PackageState, Supervisor, next_packages
@@ -100,27 +101,28 @@ def test_a_daemon_ends_a_turn_that_a_wrong_clock_made_endless(open_archive: Open
 
 
 def test_cancel_reaches_the_running_step(open_archive: Open) -> None:
+    archive = open_archive()
     seen: list[float] = []
 
     def cancel(queue: JobQueue) -> None:
         for job in queue.listed(COMMAND_LINE):
             if job.state == "running" and job.progress > 0 and not job.unwanted:
                 seen.append(job.progress)
-                queue.cancel(job.id, COMMAND_LINE)
+                JobControl(archive).cancel(job.id, COMMAND_LINE)
 
     first, deaf, after = worked_off(
-        open_archive(), b"<query>wait 1000</query>", b"<query>deaf</query>", b"<query>say</query>",
-        during=lambda queue: (cancel(queue), _cancel_deaf(queue))[0],
+        archive, b"<query>wait 1000</query>", b"<query>deaf</query>", b"<query>say</query>",
+        during=lambda queue: (cancel(queue), _cancel_deaf(archive, queue))[0],
     )  # fmt: skip
     assert (first.state, deaf.state, after.state) == ("cancelled", "cancelled", "done")
     assert 0 < seen[0] < 0.5
     assert "what it had recorded is kept" in first.message
 
 
-def _cancel_deaf(queue: JobQueue) -> None:
+def _cancel_deaf(archive: Archive, queue: JobQueue) -> None:
     job = queue.show(2, COMMAND_LINE)
     if job.state == "running" and not job.unwanted:
-        queue.cancel(2, COMMAND_LINE)
+        JobControl(archive).cancel(2, COMMAND_LINE)
 
 
 def test_an_orderly_stop_puts_the_job_back(open_archive: Open) -> None:

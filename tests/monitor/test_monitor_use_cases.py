@@ -14,7 +14,7 @@ from scripted_site import Script, ScriptedSite
 
 from letopis import Archive, Monitor
 from letopis.config import FetchSettings, MonitorSettings, Settings
-from letopis.errors import DocumentTooLarge, Unavailable, UnknownUrl, UnknownVersion
+from letopis.errors import BadUrl, DocumentTooLarge, Unavailable, UnknownUrl, UnknownVersion, UsageError
 from letopis.model import Outcome
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -436,3 +436,17 @@ def test_pages_that_are_looked_at_while_others_are_recorded_are_recorded_too(
             release.join()
         assert [check.outcome for check in checks] == [Outcome.NEW] * 6
         assert [len(archive.history(url)) for url in urls] == [1] * 6
+
+
+def test_one_address_in_place_of_a_list_is_refused_and_nothing_asked(
+    monitor: Monitor, scripted_site: ScriptedSite
+) -> None:
+    with pytest.raises(UsageError, match="give a list"):
+        monitor.check_multi(scripted_site.set("/", NEW))
+    assert scripted_site.log == []
+
+
+@pytest.mark.parametrize("given", [None, 5, b"http://example.org/", ["http://example.org/"]])
+def test_what_is_no_text_is_no_address(monitor: Monitor, given: object) -> None:
+    with pytest.raises(BadUrl, match="is not an address"):
+        monitor.get(given)  # type: ignore[arg-type]

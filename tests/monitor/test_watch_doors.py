@@ -17,7 +17,6 @@ from letopis.archive import OWN, READ, WRITE, Archive
 from letopis.archive.accounts import accounts_of
 from letopis.archive.audit import usage_of
 from letopis.archive.watches import AlertRow, NewAlert, watches_of
-from letopis.change.filters import FilterKind
 from letopis.cli.main import main
 from letopis.config import FetchSettings, ServeSettings, Settings
 from letopis.errors import NotFound, QuotaUsedUp, Refused, UsageError
@@ -159,10 +158,6 @@ def test_filter_kinds_are_the_same_in_every_door(doors: Doors, kind: str) -> Non
     wanted = [{"kind": kind, "expression": expression}]
     assert doors.cli("add", URL, f"--{kind}", expression)[1][0]["filters"] == wanted
     assert doors.rest("POST", "", {"url": OTHER, "filters": wanted})[1]["filters"] == wanted
-
-
-def test_filter_kinds_are_those_that_compare() -> None:
-    assert list(FILTER_KINDS) == [str(kind) for kind in FilterKind]
 
 
 @pytest.mark.parametrize(

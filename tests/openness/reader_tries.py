@@ -11,10 +11,11 @@ from pathlib import Path
 from exchanged_archives import check_every_way
 from tries import Score, compared
 from warcio.archiveiterator import ArchiveIterator
+from written_warc import export_warc
 
 from letopis.archive import Archive
 from letopis.exchange.selection import ExportSelection
-from letopis.exchange.warc_export import export_warc, exported_records
+from letopis.exchange.warc_export import exported_records
 
 _READING = """
 import { createReadStream } from "node:fs";

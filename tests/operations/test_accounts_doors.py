@@ -17,8 +17,9 @@ from letopis.cli import main
 from letopis.errors import LetopisError, NotFound, QuotaUsedUp, Refused, UsageError
 from letopis.exchange.selection import ExportSelection
 from letopis.operations import Context, bind
-from letopis.operations.accounts import AccountsQuery, add_user, create_token, list_tokens, revoke_token, set_password
+from letopis.operations.accounts import add_user, create_token, list_tokens, revoke_token, set_password
 from letopis.operations.crawls import enqueue_seeds
+from letopis.operations.parameters import NoParameters
 from letopis.operations.projects import add_to_project, list_projects, remove_project, show_project
 
 WORD = "a long password"
@@ -181,7 +182,7 @@ def test_single_pages_leave_a_project_in_every_door(archive: Archive, web: WebCl
     assert main(["--archive", str(archive.folder), "projects", "remove", "news", "c.example"]) == 0
     assert projects_of(archive).show("news").urls == ("http://d.example/",)
     assert web.ask("DELETE", "/api/v1/projects/news", **head).status == 204
-    assert list(list_projects(Context(archive), AccountsQuery())) == []
+    assert list(list_projects(Context(archive), NoParameters())) == []
 
 
 def test_doors_tell_the_same_rows(archive: Archive, web: WebClient, capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,3 +65,17 @@ def test_a_missing_address_is_matched_with_redirects_versions_and_like_addresses
     assert found("/old")[0] == ("redirect", "/about/history.html")
     with pytest.raises(NotFound):
         moved(Context(archive), MovedPageQuery(url="http://nowhere.example/x"))
+
+
+def test_a_redirect_that_a_crawl_recorded_is_followed(archive: Archive) -> None:
+    old = SITE + "/moved-away"
+    answer = Response(old, old, 301, (("Location", "/about/history.html"),), b"", DAY)
+    archive.record([Observation(answer, Outcome.UNCHANGED)])
+    rows = list(moved(Context(archive), MovedPageQuery(url=old)))
+    assert next((row.found_by, row.url) for row in rows) == ("redirect", SITE + "/about/history.html")
+
+
+def test_a_letter_that_stands_in_every_name_is_no_likeness(archive: Archive) -> None:
+    archive.put(SITE + "/a", b"<title>A</title>", DAY)
+    assert all(row.url != SITE + "/a" for row in moved(Context(archive), MovedPageQuery(url=SITE + "/dead")))
+    assert list(moved(Context(archive), MovedPageQuery(url=SITE + "/c"))) == []

@@ -28,7 +28,8 @@ from letopis.operations.checks import CheckCommand, check, history, versions
 from letopis.operations.crawls import _PLAN_STATES
 from letopis.operations.job_files import parse_job_file
 from letopis.operations.pages import diff, extract_page, get
-from letopis.operations.totals import acknowledge, changes, settings, stats, storage
+from letopis.operations.settings import settings
+from letopis.operations.totals import acknowledge, changes, stats, storage
 from letopis.web.history import PLAN_STATES
 
 URL = "http://example.org/"

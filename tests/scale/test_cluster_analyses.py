@@ -13,6 +13,7 @@ import distributed
 import pytest
 from dask_workers import OF_THE_LIBRARY, Workers
 from services import ObjectServer
+from written_warc import export_warc
 
 from letopis.archive import Archive, cluster
 from letopis.archive.cluster import (
@@ -32,7 +33,6 @@ from letopis.exchange.cdx import cdxj_lines
 from letopis.exchange.parquet_export import export_parquet
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.wacz_export import export_wacz
-from letopis.exchange.warc_export import export_warc
 from letopis.index import link_index, near_duplicates
 from letopis.index import word_index as words_follower
 from letopis.index.link_index import LinkIndex, catch_up_on_cluster

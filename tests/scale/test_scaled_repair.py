@@ -13,6 +13,7 @@ from letopis.archive import Archive
 from letopis.config import ArchiveSettings, DatabaseSettings, Settings
 from letopis.errors import Damaged
 from letopis.model import Put
+from letopis.store.bucket import Bucket
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PUTS = [
@@ -59,3 +60,19 @@ def test_a_database_that_is_half_rebuilt_asks_for_an_empty_one(emptied: Callable
     another = emptied()
     assert Archive.repair(another).versions == len(PUTS)
     assert_whole(another)
+
+
+def test_a_pack_that_is_back_in_the_bucket_after_a_repair_brings_its_versions(scaled_settings: Settings) -> None:
+    with Archive.open(scaled_settings) as archive:
+        list(archive.put_many(PUTS))
+        archive.compact()
+    packs = Bucket(scaled_settings.store)
+    [name] = [name for name in packs.sizes() if name.endswith(".pack")]
+    held = packs.whole(name)
+    packs.delete([name])
+    assert len(Archive.repair(scaled_settings).lost) == len(PUTS)
+    packs.replace(name, held)
+    with Archive.open(scaled_settings) as archive:
+        archive.put("http://h.example/new", b"<p>new", NOON)
+        archive.compact()
+    assert_whole(scaled_settings)

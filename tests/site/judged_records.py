@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from warcio.archiveiterator import ArchiveIterator
+from written_warc import export_warc
 
 from letopis.archive import Archive
 from letopis.exchange.imports import import_sources
 from letopis.exchange.selection import ExportSelection
-from letopis.exchange.warc_export import export_warc
 
 SAMPLES = Path(os.environ.get("LETOPIS_CORPUS", Path(__file__).parents[3] / "shared" / "corpus")) / "warc"
 """Sample archives of other projects, where they are here."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from served_archive import look
 
 from letopis.archive import Archive
-from letopis.exchange.request_keys import HttpRequest, request_url
+from letopis.urls.request_keys import HttpRequest, request_url
 
 WAYS_AT = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
 WAYS_STAMP = "20240506070809"

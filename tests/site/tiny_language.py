@@ -72,7 +72,8 @@ def _work(word: str, amount: float, around: JobContext) -> bytes:
         return b"x" * len(bytearray(int(amount)))
     elif word == "large":
         return b"x" * int(amount)
-    return word.encode() + (b" private" if around.private_allowed else b" public") + b" for " + around.user.encode()
+    reach = b" private" if around.private_allowed else b" public"
+    return word.encode() + reach + b" for " + around.requester.name.encode()
 
 
 def _until(around: JobContext, seconds: float) -> None:

@@ -324,7 +324,7 @@ def test_frames_that_do_not_read_back_are_made_again_by_the_plain_coder(opened):
 
     ledger, store = Ledger(), opened()
     fill(store, ledger, documents=1, versions=3)
-    sources = CompactionSource(store._packs, store._reader, sha1_digest)
+    sources = CompactionSource(store._packs, store._reader)
     plan = CompactionPlan(lying, 1, 10**6, 60, frozenset(), lambda: 0.0)
     (batch,) = Compactor(store._packs, sources, plan, SiteTexts()).run(ledger.chains(), lambda: False)
     ledger.move(batch)

@@ -73,6 +73,7 @@ def test_checks_of_the_installation_are_said_in_the_language_of_the_reader() -> 
 def test_pages_reword_only_what_the_engine_says() -> None:
     engine = {_bare(text) for text in said_by_the_engine()}
     parts = {"to '{owner}'": "{}", "to the owners": "{}", "nothing to {what}": "nothing to pause"}
+    parts["'{text}' is not a duration; {hint}"] = "{error}"
     for sentence in (*REWORDED, *HEALTH):
         if sentence in _PUT_TOGETHER:
             continue

@@ -19,7 +19,7 @@ from letopis.config import DatabaseSettings, FetchSettings, ServeSettings, Setti
 from letopis.index.map_formats import shared_ending
 from letopis.index.page_ranks import SiteDiagram
 from letopis.model import Check, Outcome
-from letopis.operations.totals import shown_settings
+from letopis.operations.settings import shown_settings
 from letopis.web import pages
 from letopis.web.charts import (
     CalendarCapture,

@@ -75,6 +75,8 @@ def test_others_see_and_change_only_what_is_theirs(web: WebClient, archive: Arch
     assert "you have no token" in uwe.send("/accounts/tokens/revoke", name="secret-one")[1].lower()
     assert web.get("/accounts").status == 401
     assert web.get("/accounts", Accept="text/html").headers["location"] == "/login?next=/accounts"
+    told = "This page needs an account; you are led to it after signing in."
+    assert (told in web.get("/login?next=/accounts").text, told in web.get("/login").text) == (True, False)
 
 
 def test_a_token_is_told_once_works_and_can_be_revoked(web: WebClient) -> None:
@@ -334,6 +336,7 @@ def test_the_audit_log_names_runs_and_searches_and_tells_what_is_gone(archive: A
     page = AuditedThing("example.org/", "/url/http://example.org/")
     assert audited_things(context, "watch added", "http://example.org/") == [page]
     assert audited_things(context, "setting changed", "store.keep_for = 7d")[0].page == "/settings?q=store.keep_for"
+    assert audited_things(context, "compacted", "full") == [AuditedThing("the whole archive")]
     assert audited_things(context, "login", "") == []
 
 
@@ -341,6 +344,7 @@ def test_the_help_says_the_four_tasks_in_both_languages(web: WebClient) -> None:
     shown = web.get("/help").text
     for place in ("/watches", "/alerts", "/jobs#start", "/sites", "/accounts", "/docs"):
         assert f'<a href="{place}">' in shown.partition("<main")[2].partition("</main>")[0]
+    assert "<kbd>/</kbd>" in shown
     assert "Watch a price" in web.get("/guide").text
     assert "Hlídat cenu" in web.get("/help", Accept_Language="cs").text
     assert '<a href="/help">Help</a>' in web.get("/").text

@@ -88,6 +88,12 @@ def test_what_is_not_there_is_called_as_the_pages_call_it_and_leads_to_its_list(
     assert not re.search(r"\bjobs?\b(?!/)", re.sub(r"<[^>]*>", "", main))
 
 
+@pytest.mark.parametrize("path", ["/docs/none", "/join?invitation=x", "/jobs/999"])
+def test_what_is_not_there_is_told_in_the_language_of_the_reader(web: WebClient, path: str) -> None:
+    answer = web.get(path, **BROWSER, Accept_Language="cs")
+    assert (answer.status, '<span lang="en">' in answer.text) == (404, False)
+
+
 TIMES = ("at=nonsense", "since=1.1.", "at=20269999", "at=9999999d+ago", "since=x+ago")
 
 

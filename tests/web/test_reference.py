@@ -93,7 +93,7 @@ def test_what_changes_something_is_tried_by_whoever_may(web: WebClient) -> None:
 
 def test_what_no_operation_is_called_is_a_page_that_says_so(web: WebClient) -> None:
     answer = web.get("/docs/nothing", **BROWSER)
-    assert (answer.status, "unknown operation" in answer.text.lower()) == (404, True)
+    assert (answer.status, "The HTTP interface has no operation nothing." in answer.text) == (404, True)
 
 
 def test_a_file_of_the_reference_needs_nothing_from_elsewhere() -> None:

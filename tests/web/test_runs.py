@@ -15,6 +15,7 @@ from typing import get_type_hints
 from urllib.parse import urlencode, urlsplit
 
 import pytest
+from fastapi import Request
 from remembered_world import answered_job, remember, small_world
 from scripted_site import ScriptedSite
 from served_archive import WebClient, running
@@ -33,7 +34,7 @@ from letopis.operations.job_files import step_operations
 from letopis.operations.job_rows import Job
 from letopis.operations.jobs import JobNumber, ShowQuery, job_query, show_job
 from letopis.operations.runs import StartRun, start_run
-from letopis.web.run_steps import FIELD_NAMES, step_words
+from letopis.web.run_steps import FIELD_NAMES, run_results, step_words
 
 
 @pytest.fixture
@@ -206,7 +207,7 @@ def test_an_audit_shows_its_issues_in_words_and_leads_to_their_pages(tmp_path: P
     assert re.search(r'class="badge changed">warning</span>.*put what matters first', issues, re.DOTALL)
     assert "dejte na začátek" in czech or "varování" in czech.partition('class="scroll cards issues"')[2]
     heads = re.findall(r'<a href="[^"]*t1\.sort=[^"]*">([^<]+)</a></th>', shown)
-    assert heads == ["Page", "Status", "Issues", "Title", "Description", "Clicks", "Words", "Size"]
+    assert heads == ["Page", "Status", "Issues", "Title", "Clicks", "Words", "Size"]
     assert '<span class="badge">canonical address missing</span>' in shown
     assert f"<h1>Audit webu {host}</h1>" in czech
 
@@ -230,13 +231,72 @@ def test_a_run_that_failed_says_so_as_an_error_and_leads_to_what_it_asked(web: W
     for shown in (crawl, audit):
         assert '<div class="note bad" role="alert"><p><strong>This run failed.</strong>' in shown
         assert "letopis " not in shown.partition('id="advanced"')[0].partition("<main")[2]
-    assert "None of the pages could be fetched." in crawl
-    assert "None of the pages could be fetched." in uwe.get("/jobs").text, "the list says why too"
+    assert "None of the pages could be fetched. Reason: no connection. The server may be down" in crawl
+    assert 'id="last"' not in crawl, "what failed is listed once"
+    assert 'href="/jobs?like=1#start"' in crawl
+    assert "None of the pages could be fetched. Reason: no connection." in uwe.get("/jobs").text, (
+        "the list says why too"
+    )
     assert '<span class="badge unavailable">no connection</span>' in crawl.partition('id="failures"')[2]
     assert 'href="/url/http://127.0.0.1:9/"' in crawl
     assert "No page of nowhere.example is in the archive; crawl it first." in audit
     assert 'href="/site/nowhere.example' not in audit, "nobody is sent to a page that is not there"
     assert "Crawl nowhere.example</button>" in audit
+
+
+def test_a_crawl_of_a_page_that_is_gone_says_with_which_status_it_answers(
+    web: WebClient, archive: Archive, scripted_site: ScriptedSite
+) -> None:
+    context = Context(archive, rights=7, origin="cli", private_ok=True)
+    start_run(context, StartRun(kind="crawl", site=scripted_site.url("/gone"), depth=0))
+    work_off(archive)
+    assert "Reason: status 404.</p>" in web.get("/jobs/1").text
+    assert "D\u016fvod: stav 404." in web.get("/jobs", Accept_Language="cs").text
+
+
+def test_a_run_is_started_again_from_a_form_that_says_what_was_asked(web: WebClient, archive: Archive) -> None:
+    uwe = Person(web, "uwe")
+    asked = {"scope": "prefix", "depth": "2", "limit": "7", "delay": "5s", "browser": "1"}
+    uwe.post("/jobs/start", kind="crawl", site="https://example.org/docs/", **asked)
+    uwe.post("/jobs/start", kind="export", site="example.org", format="warc")
+    crawl, export = (uwe.get(f"/jobs?like={number}").text.partition('id="start"')[2] for number in (1, 2))
+    assert 'value="https://example.org/docs/" required' in crawl
+    for said in ('value="prefix" selected', 'max="100" value="2"', 'max="1000000" value="7"', 'value="5s" selected'):
+        assert said in crawl
+    assert re.findall(r'name="(requisites|browser)" value="1"( checked)?', crawl) == [
+        ("requisites", ""), ("browser", " checked"),
+    ]  # fmt: skip
+    assert "aria-invalid" not in crawl
+    assert '<input name="site" value="example.org" placeholder' in export
+    assert 'value="warc" selected' in export
+
+
+def test_what_ended_and_would_begin_anew_offers_no_second_way_to_run_it_again(web: WebClient, archive: Archive) -> None:
+    uwe = Person(web, "uwe")
+    uwe.post("/jobs/start", kind="crawl", site="https://example.org/")
+    uwe.post("/jobs/start", kind="audit", site="example.org")
+    for number in (1, 2):
+        uwe.post(f"/jobs/{number}/cancel")
+    assert 'action="/jobs/1/resume"' in uwe.get("/jobs/1").text
+    assert 'action="/jobs/2/resume"' not in uwe.get("/jobs/2").text
+    assert 'action="/jobs/2/refresh"' in uwe.get("/jobs/2").text
+
+
+def test_the_addresses_of_a_crawl_are_chosen_by_their_outcome(
+    web: WebClient, archive: Archive, scripted_site: ScriptedSite
+) -> None:
+    scripted_site.set("/", b'<title>Home</title><a href="/gone">gone</a>')
+    context = Context(archive, rights=7, origin="cli", private_ok=True)
+    start_run(context, StartRun(kind="crawl", site=scripted_site.url("/"), depth=1))
+    work_off(archive)
+    listed = web.get("/jobs/1?outcome=new").text.partition('id="last"')[2].partition("</table>")[0]
+    assert f'href="/url/{scripted_site.url("/")}"' in listed
+    assert f'href="/url/{scripted_site.url("/gone")}"' not in listed
+    assert (
+        '<a href="/jobs/1?outcome=unavailable#last">unavailable <span class="count">1</span></a>'
+        in web.get("/jobs/1").text
+    )
+    assert f'href="/web/{scripted_site.url("/")}">Browse the captured site</a>' in web.get("/jobs/1").text
 
 
 def test_a_verified_archive_says_that_nothing_is_wrong(web: WebClient, archive: Archive) -> None:
@@ -294,6 +354,17 @@ def test_a_file_that_is_dropped_becomes_a_run_that_takes_it_in(web: WebClient, a
     assert "done" in shown
     user, token = sign_in(web, "uwe")
     assert web.ask("POST", "/api/v1/runs/import", "x", **{**sent, "Cookie": user, "X_CSRF_Token": token}).status == 403
+
+
+def test_an_import_of_what_is_there_already_says_so() -> None:
+    data = (
+        b'<result><import records="9" taken="0" checks="0" versions="0" same="4" refused=\'{"no date": 2}\'/></result>'
+    )
+    (found,) = run_results(Request({"type": "http"}), data)
+    assert [(one.label, one.value) for one in found.figures] == [
+        ("Imported", 0), ("Already known", 4), ("Rejected", 2),
+    ]  # fmt: skip
+    assert found.nothing.startswith("Everything in this file is already in the archive")
 
 
 @pytest.mark.parametrize(
@@ -422,14 +493,15 @@ def test_a_crawl_says_which_host_it_waits_for_and_why(web: WebClient, archive: A
     for until, why, said in (
         (later, "429", "16 fetched, 2 waiting; 127.0.0.4 answered with 429; next request in "),
         (later, "pause", "16 fetched, 2 waiting; next request to 127.0.0.4 in "),
-        (past, "429", "16 fetched, 2 waiting</dd>"),
+        (past, "429", "16 fetched, 2 waiting</span>"),
     ):
         step = f"1/1 download: 16 fetched, 2 waiting, 127.0.0.4 again at {until} ({why})"
         claims.beat(claim, 2**62, WorkerReport(step, 0.2, None))
         assert said in uwe.get("/jobs/1").text
     claims.finish(claim, 1, JobOutcome("done", "", b"", "", step="1/1 download: 18 fetched"))
-    assert ">18 fetched</dd>" in uwe.get("/jobs/1").text
-    assert "waiting" not in uwe.get("/jobs/1").text.partition("<dl")[2].partition("</dl>")[0]
+    shown = uwe.get("/jobs/1").text.partition("<main")[2].partition('id="advanced"')[0]
+    assert "<p>18 fetched</p>" in shown
+    assert "waiting" not in shown
 
 
 def test_counts_and_words_of_a_run_are_the_same_live_and_on_its_page(web: WebClient, archive: Archive) -> None:

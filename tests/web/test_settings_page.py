@@ -61,6 +61,13 @@ def test_settings_are_found_by_words_and_by_being_set(web: WebClient) -> None:
     assert "No matches" in web.get("/settings?q=zzzz").text
 
 
+def test_settings_are_found_by_the_words_in_which_they_are_explained(web: WebClient) -> None:
+    found = web.get("/settings?q=p%C5%99esm%C4%9Brov%C3%A1n%C3%AD", Accept_Language="cs").text
+    assert "fetch.max_hops" in found
+    assert "crawl.delay" not in found
+    assert "fetch.max_hops" not in web.get("/settings?q=p%C5%99esm%C4%9Brov%C3%A1n%C3%AD").text
+
+
 def test_programs_are_told_where_a_setting_comes_from(web: WebClient) -> None:
     rows = {row["name"]: row["source"] for row in web.get("/api/v1/settings").json()["settings"]}
     assert (rows["crawl.delay"], rows["store.level"]) == ("file", "default")
@@ -105,7 +112,7 @@ def test_an_owner_changes_a_setting_which_holds_from_the_next_start_and_the_log_
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        ("monitor.every", "soon", "does not fit"),
+        ("monitor.every", "soon", "soon is not a duration"),
         ("monitor.every", "1s", "must be between"),
         ("monitor.concurrency", "100000", "must be between"),
         ("change.threshold", "nan", "must be between 0 and 1"),
@@ -156,6 +163,21 @@ def test_sizes_are_shown_and_changed_in_the_words_in_which_people_write_them(own
         for nonsense, why in (("10 apples", "write a size as 4096, 64KiB"), ("2 GiB", "between 1 KiB and 1 GiB")):
             status, page = olga.send("/settings", name="fetch.max_bytes", value=nonsense)
             assert (status, why in unescape(page)) == (422, True), page
+
+
+def test_a_setting_of_a_few_values_is_chosen_and_a_duration_stands_as_it_is_written(owned: Archive) -> None:
+    with running(owned) as web:
+        olga = Person(web, "olga")
+        yes = '<option value="true" selected>yes</option><option value="false">no</option>'
+        assert yes in olga.see("/settings?q=capture.scroll")
+        assert '<option value="meaningful" selected>meaningful</option>' in olga.see("/settings?q=change.count")
+        assert olga.send("/settings", name="capture.scroll", value="false")[0] == 303
+        assert '<option value="false" selected>no</option>' in olga.see("/settings?q=capture.scroll")
+        for text, shown in (("90s", "90s"), ("120s", "2m"), ("48h", "2d"), ("0.5h", "30m")):
+            assert olga.send("/settings", name="monitor.every", value=text)[0] == 303
+            assert f'name="value" value="{shown}"' in olga.see("/settings?q=monitor.every")
+        status, page = olga.send("/settings", name="monitor.every", value="soon")
+        assert (status, "soon is not a duration: write 10m, 1h or 7d." in page) == (422, True)
 
 
 def test_sections_are_folded_until_somebody_looks_for_a_setting(owned: Archive) -> None:

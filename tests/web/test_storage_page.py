@@ -54,9 +54,9 @@ def test_the_page_draws_growth_and_lists_sites_and_tells_owners_of_health(web: W
     assert re.search(r'<polyline class="line" points="0,100 ', page)
     assert 'href="/site/a.example"' in page
     assert '<span class="keys">contents: ' in page, "so that the days stand at the ends of a narrow chart"
-    assert "letopis verify" not in page
+    assert "Verify checks every byte" not in page
     shown = web.get("/storage", Accept="text/html", **owner(archive)).text
-    assert "letopis verify" in shown
+    assert "Verify checks every byte" in shown
     assert "OK" in shown
 
 
@@ -116,7 +116,14 @@ def test_an_archive_that_takes_more_than_was_fetched_says_by_how_much_and_why(we
     stats = archive.stats()
     assert stats.raw_bytes < stats.disk_bytes
     page = web.get("/storage", Accept="text/html").text
-    saved = re.search(r"<dt>Saved</dt><dd>(-[\d.]+)\xa0%</dd><dd class=\"under\">larger than fetched: ([^<]+)<", page)
+    more = re.search(r"([\d.]+)\xa0% more than was fetched: [^<]+ of contents, [^<]+ of catalogue and index<", page)
+    assert more
+    assert float(more[1]) == pytest.approx(100 * (stats.disk_bytes / stats.raw_bytes - 1), rel=0.2)
+    saved = re.search(r"<dt>Saved on contents</dt><dd>(-?[\d.]+)\xa0%</dd>", page)
     assert saved
-    assert float(saved[1]) == pytest.approx(100 * (1 - stats.disk_bytes / stats.raw_bytes), rel=0.2)
+    assert float(saved[1]) == pytest.approx(100 * (1 - stats.pack_bytes / stats.raw_bytes), rel=0.2)
+    units = {"B": 1, "kB": 1000}
+    said = page.partition("<dt>On disk</dt>")[2].partition("</div>")[0]
+    whole, contents, rest = (float(size) * units[unit] for size, unit in re.findall(r"([\d.]+) (k?B)", said))
+    assert whole == pytest.approx(contents + rest, abs=200)
     assert "are set in <code>letopis.toml</code>" in page

@@ -60,6 +60,7 @@ def create_app(archive: Archive, door: ReplayDoor | None = None) -> FastAPI:
     if archive.settings.serve.access_log:
         app.state.access_log = middleware.open_access_log(Path(archive.settings.serve.access_log))
         app.add_middleware(middleware.AccessLog, lines=app.state.access_log, clock=archive.clock)
+    app.add_middleware(middleware.FairShare)
     app.add_middleware(middleware.KnownHosts, hosts=archive.settings.serve.hosts)
     app.add_middleware(middleware.DocumentBudget)
     app.add_middleware(middleware.TrustedProxies, trusted=archive.settings.serve.trusted_proxies)

@@ -1,7 +1,8 @@
 """Connections of clients within bounds of time and number: one that is slow keeps nobody else from being served.
 
-A header has to come within seconds, a body and its reader have to move on, and when descriptors run short those who
-have asked for nothing yet are let go first. So whoever asks at once is always answered, the health check among them.
+A header has to come within seconds and within a bound of bytes, a body and its reader have to move on, and when
+descriptors run short those who have asked for nothing yet are let go first. So whoever asks at once is always answered,
+the health check among them.
 """
 
 from __future__ import annotations
@@ -31,6 +32,13 @@ class ConnectionTimeouts(NamedTuple):
 
 
 USUAL = ConnectionTimeouts()
+
+MAX_HEADER = 64 * 1024
+"""Most bytes of a header, and of whatever stands around the pieces of a body: all of it is kept in memory."""
+_TOO_LONG = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-type: text/plain\r\n"
+    b"content-length: 22\r\n\r\nthe header is too long"
+)
 
 RESERVED_DESCRIPTORS = 256
 """Left to packs, catalogues, indexes and processes."""
@@ -108,6 +116,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._deadline = 0.0
         self._in_body = False
+        self._unread = 0
         self.network = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -139,12 +148,27 @@ class BoundedConnection(HttpToolsProtocol):
         """Bytes of a header or of a body."""
         if self._in_body:
             self._expect(min(self._pool.patience.piece, self._deadline - self.loop.time()))
-        elif self._timer is None and (self.cycle is None or self.cycle.response_complete):
+        elif self._timer is None and self._is_idle:
             self._expect(self._pool.patience.header)
+        self._unread += len(data)
         super().data_received(data)
+        if self._unread > MAX_HEADER and not self.transport.is_closing():
+            self.transport.write(_TOO_LONG if self._is_idle else b"")
+            self.transport.close()
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether no answer is under way, into which nothing may be written."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body."""
+        self._unread = 0
+        super().on_body(body)
 
     def on_headers_complete(self) -> None:
         """The request begins; its body may follow."""
+        self._unread = 0
         if self._counted:
             self._pool.works(self)
         self._in_body = True
@@ -155,6 +179,7 @@ class BoundedConnection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """The request is here whole: now it is our turn."""
         self._in_body = False
+        self._unread = 0
         self._expect(None)
         super().on_message_complete()
 

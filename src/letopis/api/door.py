@@ -19,7 +19,8 @@ from letopis.api.access import principal_of, upload_of
 from letopis.api.requests import archive_of, problem_response, problem_responses
 from letopis.errors import Refused, UsageError, shell_words
 from letopis.fetch import private_ok
-from letopis.operations import Answer, Context, Document, Operation, Parameter, Value, bind, json_value
+from letopis.operations import Answer, BoundedWork, Context, Document, Operation, Parameter, Value, bind, json_value
+from letopis.operations.context import SILENT
 from letopis.operations.old_names import DEPRECATION, current_parameters, uses_old_names, with_old_fields
 from letopis.replay.csp import RAW_POLICY, SAFE_HEADERS, safe_content_type
 
@@ -28,6 +29,8 @@ _WHOLE = ("bytes", "file")
 """Kinds of parameters that are a body."""
 _TYPE_OF_BODY = "content_type"
 """The parameter that is the type of a body which is a parameter itself; its header says it as well."""
+STRANGER_SECONDS = 300.0
+"""For what somebody without an account asks of a public archive."""
 _DOCUMENT_HEADERS = {"content-security-policy": RAW_POLICY, **SAFE_HEADERS}
 _models: dict[type, type[BaseModel]] = {}
 
@@ -120,12 +123,14 @@ def _asked(operation: Operation[Any, Any], request: Request, given: dict[str, An
 
 
 def context_of(request: Request) -> Context:
-    """What operations may use on behalf of a request; pages use it too."""
+    """What operations may use on behalf of a request; pages use it too. Strangers wait for bounded work alone."""
     archive, principal = archive_of(request), principal_of(request)
+    progress = SILENT if principal.name else BoundedWork(STRANGER_SECONDS)
     private = private_ok(archive.settings.fetch.private, "http")
     return Context(
         archive, user=principal.name, rights=principal.mask, private_ok=private, origin="http", form="json",
         address=request.client.host if request.client else "", offline=request.method not in _IN_BODY,
+        progress=progress,
     )  # fmt: skip
 
 

@@ -8,7 +8,6 @@ assistant that asks for too much is told to ask for less.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from importlib.util import find_spec
@@ -22,12 +21,12 @@ from letopis import __version__, extract
 from letopis.api.access import principal_of
 from letopis.api.door import context_of, property_schema
 from letopis.archive import Archive
-from letopis.errors import LetopisError, MissingExtra, Refused, TooCostly, UsageError, shell_words
+from letopis.errors import LetopisError, MissingExtra, Refused, UsageError, shell_words
 from letopis.extract.pages import charset_of
 from letopis.fetch import private_ok
 from letopis.lazy import lazy
 from letopis.model.rights import READ, WRITE
-from letopis.operations import Answer, Cancelled, Context, Document, Operation, Silent, Value, bind, json_value
+from letopis.operations import Answer, BoundedWork, Context, Document, Operation, Value, bind, json_value
 from letopis.operations.registry import all_operations
 
 if TYPE_CHECKING:
@@ -105,13 +104,11 @@ def call_tool(context: Context, name: str, given: Mapping[str, Any]) -> types.Ca
     What people read beside an answer, such as that no version is that old, follows it.
     """
     try:
-        operation, work = _permitted(context, name), _BoundedWork(MOST_SECONDS)
+        operation, work = _permitted(context, name), BoundedWork(MOST_SECONDS)
         bounded = context._replace(progress=work, offline=not operation.changes)
         asked = bind(operation.parameters, given, context.moment(), strict=True, door="http")
         result = _result(operation, operation(bounded, asked))
         return result.model_copy(update={"content": [*result.content, *map(_text, work.remarks)]})
-    except Cancelled:
-        return _error(TooCostly(f"this takes more than {MOST_SECONDS:g} s; ask for a part: a site, fewer rows"))
     except LetopisError as error:
         return _error(error)
 
@@ -125,22 +122,6 @@ def _permitted(context: Context, name: str) -> Operation[Any, Any]:
             f"'{name}' needs a right that this session lacks; use a token that has it, or 'letopis mcp --write'"
         )
     return operation
-
-
-class _BoundedWork(Silent):
-    """Work that is stopped when its time is up, and what it remarks."""
-
-    def __init__(self, seconds: float) -> None:
-        self._end = time.monotonic() + seconds
-        self.remarks: list[str] = []
-
-    def remark(self, sentence: str) -> None:
-        """Kept for the answer."""
-        self.remarks.append(sentence)
-
-    def cancelled(self) -> bool:
-        """Whether the time is up."""
-        return time.monotonic() > self._end
 
 
 def _error(error: LetopisError) -> types.CallToolResult:

@@ -11,24 +11,28 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
 from datetime import datetime
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from itertools import accumulate
 from logging.handlers import WatchedFileHandler
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from fastapi import APIRouter, Request, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from letopis.api.access import principal_of_scope
 from letopis.api.requests import ArchiveDep, problem_response
+from letopis.api.sessions import network_of
 from letopis.archive import Archive
 from letopis.archive.audit import CountedUse, UseCounter
 from letopis.bounded import Impatience
 from letopis.errors import NotReady, SettingError
 from letopis.operations import Context
-from letopis.operations.totals import WholeArchive, stats
+from letopis.operations.parameters import NoParameters
+from letopis.operations.totals import stats
 
 Network = IPv4Network | IPv6Network
 _PORT = re.compile(r":\d*\Z", re.ASCII)
@@ -139,6 +143,71 @@ class DocumentBudget:
             await self._app(scope, receive, send)
 
 
+_UNSHARED = (
+    "/web/", "/cdx/", "/wayback/", "/replay/", "/static/", "/language/", "/login", "/logout", "/setup", "/join",
+    "/healthz", "/api/v1/events",
+)  # fmt: skip
+"""What never takes long, is bounded in another way, or waits by itself."""
+
+
+class FairShare:
+    """Questions are answered a few at a time, fewer from one network: threads remain for replay, health and others.
+
+    Others wait for their turn, which ends when an answer begins. Whoever has left by then is not answered. A body may
+    take minutes to come, so requests with one only count for their network.
+    """
+
+    most = 24
+    """Of the 40 threads that requests have."""
+    of_one_network = 8
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._all = asyncio.Semaphore(self.most)
+        self._networks: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http" or scope["path"].startswith(_UNSHARED):
+            await self._app(scope, receive, send)
+            return
+        name = network_of((scope.get("client") or ("",))[0])
+        own = self._networks.get(name)
+        if own is None:
+            own = self._networks[name] = asyncio.Semaphore(self.of_one_network)
+        turns = [own, self._all] if scope["method"] in ("GET", "HEAD") else [own]
+        crowded = any(turn.locked() for turn in turns)
+        async with AsyncExitStack() as stack:
+            for turn in turns:
+                await stack.enter_async_context(turn)
+
+            async def begun(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    await stack.aclose()
+                await send(message)
+
+            if crowded and len(turns) == 2:
+                receive, left = await _looked_for(receive)
+                if left:
+                    return
+            await self._app(scope, receive, begun)
+
+
+async def _looked_for(receive: Receive) -> tuple[Receive, bool]:
+    """Whether a client that had to wait has left; what it has sent is handed on."""
+    kept = [await receive()]
+    asking = asyncio.ensure_future(receive())
+    await asyncio.sleep(0)
+    if asking.done():
+        kept.append(asking.result())
+    asking.cancel()
+
+    async def again() -> Message:
+        return kept.pop(0) if kept else await receive()
+
+    return again, kept[-1]["type"] == "http.disconnect"
+
+
 def _network(text: str) -> Network:
     try:
         return ip_network(text, strict=False)
@@ -238,7 +307,7 @@ class ServiceMetrics:
     def text(self) -> str:
         """The exposition; totals are counted at most once a minute."""
         if time.monotonic() - self._counted_at >= _TOTALS_AGE:
-            counted = stats(Context(self._archive), WholeArchive()).value
+            counted = stats(Context(self._archive), NoParameters()).value
             self._totals = {what: total for what, total in counted._asdict().items() if total is not None}
             self._counted_at = time.monotonic()
         with self._lock:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Annotated, Any
 
@@ -40,7 +40,7 @@ def archive_of(request: Request) -> Archive:
 ArchiveDep = Annotated[Archive, Depends(archive_of)]
 
 
-def streamed_response(pieces: Iterator[str], media_type: str, headers: Mapping[str, str] | None = None) -> Response:
+def streamed_response(pieces: Iterator[str], media_type: str) -> Response:
     """An answer of texts. What goes wrong before the second piece still becomes a proper error.
 
     Short answers are sent whole: with a length, and without the cost of a stream.
@@ -48,9 +48,9 @@ def streamed_response(pieces: Iterator[str], media_type: str, headers: Mapping[s
     begun = list(islice(pieces, 2))
     following = next(pieces, None)
     if following is None:
-        return Response("".join(begun).encode(), media_type=media_type, headers=headers)
+        return Response("".join(begun).encode(), media_type=media_type)
     whole = chain(begun, [following], pieces)
-    return StreamingResponse((piece.encode() for piece in whole), media_type=media_type, headers=headers)
+    return StreamingResponse((piece.encode() for piece in whole), media_type=media_type)
 
 
 PROBLEM_TYPE = "application/problem+json"

@@ -210,11 +210,12 @@ class Server:
 
 
 def _uvicorn_server(app: ASGIApp, connections: ConnectionPool) -> _SignalFreeServer:
-    # The word of proxies is our own business (serve.trusted_proxies), not uvicorn's.
+    # The word of proxies is our own business (serve.trusted_proxies), not uvicorn's. There are no web sockets: a
+    # connection that became one would leave the pool without being counted out.
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, lifespan="off", proxy_headers=False, server_header=False,
         timeout_graceful_shutdown=10,
-        timeout_keep_alive=75, h11_max_incomplete_event_size=64 * 1024,
+        timeout_keep_alive=75, ws="none",
         http=cast("type[asyncio.Protocol]", partial(BoundedConnection, connections)),
     )  # fmt: skip
     return _SignalFreeServer(config)

@@ -5,6 +5,7 @@ Packs without a catalogue are an archive that lost its catalogue, never a new on
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -26,7 +27,7 @@ from letopis.binary import disk_usage, make_private_folder
 from letopis.catalog import Catalog, Cursor, Database, Sqlite, dialect_for
 from letopis.catalog.schema import has_table
 from letopis.config import ArchiveSettings, Settings
-from letopis.errors import REPAIR, Damaged, NewerFormat, NotReady, Refused
+from letopis.errors import REPAIR, Damaged, NewerFormat, NotReady, Refused, UsageError
 from letopis.lazy import lazy
 from letopis.model import (
     Check,
@@ -41,7 +42,7 @@ from letopis.model import (
     from_millis,
     to_millis,
 )
-from letopis.store import HEADER_BYTES, Backend, LocalBackend, Store
+from letopis.store import HEADER_BYTES, Backend, LocalBackend, Misnamed, Store
 from letopis.urls import host as host_of
 from letopis.urls import parse_user_url
 
@@ -81,6 +82,8 @@ def refuse_packs(backend: Backend, begun: Callable[[], bool] = lambda: False) ->
 P = ParamSpec("P")
 T = TypeVar("T")
 PUT_BATCH = 256
+_MOST_VERSIONS = 1 << 31
+"""More than any page has, and as far as a catalogue counts."""
 """Puts that share one durable commit."""
 
 
@@ -317,7 +320,10 @@ class Archive:
         return next(iter(self.put_many([Put(url, body, at, content_type)])))
 
     def put_many(self, puts: Iterable[Put]) -> Iterator[PutResult]:
-        """Stores versions in batches, with one durable commit each; results are returned after their commit."""
+        """Stores versions in batches, with one durable commit each, while its results are read: not before.
+
+        A result is returned after its commit. `list(archive.put_many(puts))` stores all.
+        """
         pending = iter(puts)
         while batch := list(islice(pending, PUT_BATCH)):
             arrivals = [capture_of_put(put, parse_user_url(put.url), self.clock()) for put in batch]
@@ -370,21 +376,25 @@ class Archive:
         """
         report = cls._repair_catalog(settings)
         with cls.open(settings) as archive:
+            archive._store.refuse_misnamed()
             damaged = {finding.pack for finding in archive._store.verify()}
             if damaged and not archive.is_clone:
                 everything = replace(settings.store, keep_versions=0, keep_for=0.0, thin_after=0.0)
                 run = compaction.Compaction(archive.catalog, archive._gate, everything, to_millis(archive.clock()))
                 run.empty(frozenset(damaged))
+            # Once more: what was damaged was still there when the archive was opened.
+            integrity.note_given_up(archive.catalog, report)
         return report
 
     @classmethod
     def _repair_catalog(cls, settings: Settings) -> RepairReport:
         try:
             with cls.open(settings) as archive:
+                archive._store.refuse_misnamed()
                 if not list(archive.catalog.integrity()):
                     archive._gate.catch_up(archive._store, most=None)
                     return integrity.drop_lost_versions(archive.catalog, archive._store, clone=archive.is_clone)
-        except NewerFormat:
+        except (NewerFormat, Misnamed):
             raise
         except Damaged as error:
             if settings.database.url and not isinstance(error, NoCatalogue):
@@ -404,7 +414,7 @@ class Archive:
         moment = None if at is None else as_moment(at, self.clock(), ends_day=True)
         try:
             if version is not None:
-                return self.answers.numbered(address, version)
+                return self.answers.numbered(address, min(max(version, -_MOST_VERSIONS), _MOST_VERSIONS))
             return self.answers.newest(address) if moment is None else self.answers.at(address, moment)
         except (TypeError, ValueError, OverflowError) as error:
             # A flipped bit may turn a number of a row into a text, or into one beyond all bounds.
@@ -466,6 +476,8 @@ def indexed_links(folder: Path) -> int:
 
 
 def _placed(settings: Settings, where: str | Path | None) -> Settings:
+    if where is not None and not (isinstance(where, str | os.PathLike) and str(where)):
+        raise UsageError(f"{where!r} is not the folder of an archive; give a path")
     return settings if where is None else replace(settings, archive=ArchiveSettings(path=str(where)))
 
 

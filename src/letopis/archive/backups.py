@@ -51,6 +51,10 @@ if TYPE_CHECKING:
 LISTING = "backup.json"
 _PACKS = "packs"
 _STEP = 8 << 20
+_LAST = 1 << 20
+"""Bytes at the end of the newest pack of a backup that are compared again: a copy of the archive that went on for
+itself, and another archive, have the same names and now and then the same sizes.
+"""
 _RENEWAL = 60.0
 """Seconds between two renewals of the right to upkeep, which ends after ten minutes."""
 _FORMAT, _VERSION = "letopis-backup", 1
@@ -109,8 +113,7 @@ def back_up(archive: Archive, where: str | Path, progress: BackupProgress = _unt
         with _one_moment(archive, draft) as sizes:
             copied = []
             for pack in copy_packs(archive.backend, place.packs, sizes):
-                if pack.fresh:
-                    _compare(archive.backend, place.packs, pack)
+                _compare(archive.backend, place.packs, pack, 0 if pack.fresh else _known_to(pack, newest=max(sizes)))
                 copied.append(pack)
                 progress(len(copied), len(sizes), "packs")
         place.store(draft.name, draft)
@@ -195,17 +198,11 @@ def restore(where: str | Path, settings: Settings, progress: BackupProgress = _u
     listing, unfinished = read_listing(place), target / "restoring"
     if target.exists() and any(target.iterdir()) and not unfinished.exists():
         raise UsageError(f"{target} is not empty; name another folder")
-    with write_errors(target):
-        make_private_folder(target)
-        unfinished.touch()  # before anything else: a folder with other files and without this one is an archive
-        draft = _fetched_catalogue(place, listing, target / "restored.sqlite")
-        if settings.database.url or settings.store.url:
-            _fill(settings, place, listing, draft, progress)
-            draft.unlink()
-        else:
-            make_private_folder(target / _PACKS)
-            _copy_listed(place, LocalBackend(target / _PACKS), listing, progress)
-            rename_durably(draft, Sqlite.file_in(target))
+    # The catalogue gets its name last: where it is, only the check was interrupted, and the archive may be in use.
+    if not Sqlite.file_in(target).exists():
+        _restore_files(place, listing, settings, progress)
+    elif unfinished.read_text() != listing.sha256:
+        raise UsageError(f"{target} was restored from another state of the backup; name an empty folder")
     with Archive(settings=settings) as archive:
         found = archive.stats()
         for problem in archive.verify(lambda done: progress(done, found.contents, "contents")):
@@ -214,6 +211,23 @@ def restore(where: str | Path, settings: Settings, progress: BackupProgress = _u
             )
     unfinished.unlink()
     return RestoreReport(listing.time, found.versions, len(listing.packs))
+
+
+def _restore_files(place: BackupPlace, listing: BackupListing, settings: Settings, progress: BackupProgress) -> None:
+    """Packs and catalogue at their new place, whole when this returns."""
+    target = Path(settings.archive.path)
+    with write_errors(target):
+        make_private_folder(target)
+        # Before anything else: a folder with other files and without this one is an archive.
+        (target / "restoring").write_text(listing.sha256)
+        draft = _fetched_catalogue(place, listing, target / "restored.sqlite")
+        if settings.database.url or settings.store.url:
+            _fill(settings, place, listing, draft, progress)
+            draft.unlink()
+        else:
+            make_private_folder(target / _PACKS)
+            _copy_listed(place, LocalBackend(target / _PACKS), listing, progress)
+            rename_durably(draft, Sqlite.file_in(target))
 
 
 def _fill(
@@ -308,8 +322,13 @@ def _versions_in(draft: Path) -> int:
         return int(connection.execute("SELECT count(*) FROM version").fetchone()[0])
 
 
-def _compare(ours: Backend, theirs: Backend, pack: CopiedPack) -> None:
-    for start in range(0, pack.size, _STEP):
+def _known_to(pack: CopiedPack, newest: str) -> int:
+    """Up to where a pack that was in the backup is taken for the same."""
+    return max(0, pack.size - _LAST) if pack.name == newest else pack.size
+
+
+def _compare(ours: Backend, theirs: Backend, pack: CopiedPack, known: int) -> None:
+    for start in range(known, pack.size, _STEP):
         length = min(_STEP, pack.size - start)
         if ours.read(pack.name, start, length) != theirs.read(pack.name, start, length):
             raise Damaged(

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import get_args
 
 from letopis import extract
-from letopis.archive.reader import DIFF_FORMATS
-from letopis.change.deltas import make_binary_delta
-from letopis.change.diff_formats import char_diff, diff_as_json, link_diff, side_by_side_html, unified_diff, word_diff
+from letopis.archive.reader import DiffFormat
+from letopis.change.diff_formats import (
+    char_diff,
+    diff_as_json,
+    link_diff,
+    make_binary_delta,
+    side_by_side_html,
+    unified_diff,
+    word_diff,
+)
 from letopis.change.visual_diff import visual_html_in_time
 from letopis.errors import UsageError
 from letopis.model import Change, Page, Version, rfc3339
@@ -47,8 +55,8 @@ def render_difference(old: Version, new: Version, form: str, verdict: PairJudge)
 
     `verdict` decides whether two versions, with what was read of them, differ meaningfully.
     """
-    if form not in DIFF_FORMATS:
-        raise UsageError(f"unknown format '{form}'; choose one of {', '.join(DIFF_FORMATS)}")
+    if form not in get_args(DiffFormat):
+        raise UsageError(f"unknown format '{form}'; choose one of {', '.join(get_args(DiffFormat))}")
     if form == "binary":
         return make_binary_delta(old.body, new.body)
     before, after = diff_side(old), diff_side(new)

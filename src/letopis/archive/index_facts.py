@@ -6,12 +6,12 @@ near duplicates; which search results were shown and opened.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from letopis.archive.archive import Archive, of_archive
-from letopis.archive.records import RecordedCapture
-from letopis.catalog import OUTCOMES, Cursor, index_state
+from letopis.archive.page_memory import RecordExtension
+from letopis.catalog import OUTCOMES, index_state
 from letopis.catalog.activity import Activity, CopyRow
 from letopis.catalog.index_state import NearDuplicateHashes, SearchChoices, WordRow
 from letopis.catalog.version_log import LoggedVersion, LogMark, RecordedVersions, TroubleRow, VersionSpan
@@ -143,7 +143,7 @@ title_only_pages = of_archive(index_state.title_only)
 index_whole_pages = of_archive(index_state.release_titles)
 
 
-def index_titles_only(archive: Archive) -> Callable[[Cursor, list[RecordedCapture]], None]:
+def index_titles_only(archive: Archive) -> RecordExtension:
     """An extension of `Archive.record`: pages that it records for the first time are found only by their titles."""
     index_state.prepare_indexing(archive.catalog.database)
     return lambda cursor, done: index_state.mark_title_only(cursor, [row.resource for row in done if row.first])

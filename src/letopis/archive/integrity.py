@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from letopis.archive.archive import Archive
-from letopis.archive.pack_facts import TakenIn, content_fault, find_places, take_in_facts
+from letopis.archive.pack_facts import TakenIn, content_fault, expect_packs, find_places, take_in_facts
 from letopis.archive.records import digest_text, is_beside, url_of_key
 from letopis.catalog import ABSENT, Catalog, salvage
 from letopis.catalog.salvage import straighten
@@ -129,6 +129,8 @@ class RepairReport:
     lost: tuple[str, ...]
     unread: tuple[str, ...] = ()
     """The tables whose rows in the damaged catalogue could not be saved; what the packs contain was restored."""
+    packs: frozenset[int] = frozenset()
+    """The packs of which contents were given up."""
 
 
 def drop_lost_versions(catalog: Catalog, store: Store, *, clone: bool = False) -> RepairReport:
@@ -142,15 +144,17 @@ def drop_lost_versions(catalog: Catalog, store: Store, *, clone: bool = False) -
     gone = sorted(set(broken) - find_places(catalog, store, rows))
     # Named before any is removed, since that changes the numbers of the others.
     lost = [(name, catalog.versions.owners(content)) for content in gone for name in catalog.versions.named(content)]
+    given_up = frozenset(row.pack for row in rows if row.id in gone)
     for content in gone:
         with catalog.transaction() as cursor:
+            expect_packs(catalog, cursor, given_up)
             catalog.versions.lose(cursor, content)
             catalog.renderings.lose(cursor, content)
             catalog.imported.lose(cursor, content)
             catalog.sets.lose(cursor, content)
     if gone and not clone:
         take_in_facts(catalog, store)
-    return RepairReport(False, catalog.totals().versions, tuple(_still_lost(catalog, lost)))
+    return RepairReport(False, catalog.totals().versions, tuple(_still_lost(catalog, lost)), packs=given_up)
 
 
 def _still_lost(catalog: Catalog, lost: list[tuple[str, list[tuple[str, int]]]]) -> Iterator[str]:
@@ -163,6 +167,12 @@ def _still_lost(catalog: Catalog, lost: list[tuple[str, list[tuple[str, int]]]])
                 break
 
 
+def note_given_up(catalog: Catalog, report: RepairReport) -> None:
+    """The packs of which a repair gave contents up are read when they come back."""
+    with catalog.transaction() as cursor:
+        expect_packs(catalog, cursor, report.packs)
+
+
 def rebuild_catalog(
     catalog: Catalog, store: Store, indexes: Path, missing: tuple[str, ...] = (), *, clone: bool = False
 ) -> RepairReport:
@@ -171,6 +181,7 @@ def rebuild_catalog(
     It may be empty or hold rows that were saved from a damaged one; `missing` names what could not. Versions may get
     new numbers, so indexes of the old ones are removed and rebuilt at the next query.
     """
+    store.refuse_misnamed()
     with catalog.rebuilding():
         shutil.rmtree(indexes, ignore_errors=True)
         gone = straighten(catalog)
@@ -179,7 +190,7 @@ def rebuild_catalog(
         taken = TakenIn(0, 0, ()) if shown else take_in_facts(catalog, store)
         done = drop_lost_versions(catalog, store, clone=clone)
         straighten(catalog)
-    return RepairReport(True, catalog.totals().versions, (*taken.lost, *done.lost), (*missing, *gone))
+    return RepairReport(True, catalog.totals().versions, (*taken.lost, *done.lost), (*missing, *gone), done.packs)
 
 
 def rebuild_file(settings: Settings, file: Path) -> RepairReport:

@@ -1,4 +1,5 @@
-"""Pausing, resuming and deleting jobs, the journals with which a crawl continues where it was, and files of jobs.
+"""Cancelling, pausing, resuming and deleting jobs; the journals with which a crawl continues where it was; files of
+jobs.
 
 Order of writes: what a crawl fetched and the entry in its journal are one transaction, so a run that is interrupted
 at any moment, by a pause, a restart or `kill -9`, continues without requesting again what is recorded. A deleted job
@@ -17,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from letopis.archive.archive import Archive
-from letopis.archive.jobs import ENDED, JobQueue, JobRow, QueueFull, Requester
+from letopis.archive.jobs import ENDED, JobQueue, JobRow, Requester
 from letopis.archive.page_memory import RecordExtension
 from letopis.archive.records import RecordedCapture
 from letopis.binary import fsync_file, make_private_folder, rename_durably
@@ -55,8 +56,8 @@ class CrawlJournal:
 
 
 class JobControl:
-    """Pause, resume and delete; each is durable when it returns, and allowed to the owner of the job and owners of
-    the archive.
+    """Cancel, pause, resume and delete; each is durable when it returns, and allowed to the owner of the job and owners
+    of the archive.
     """
 
     def __init__(self, archive: Archive) -> None:
@@ -65,6 +66,18 @@ class JobControl:
         self._jobs = Jobs(archive.catalog.database)
         self._stored = StoredQueries(archive.catalog.database)
         self._journals = JobJournals(archive.catalog.database)
+
+    def cancel(self, number: int, requester: Requester) -> JobRow:
+        """Cancels a waiting job at once, a running one within seconds."""
+        job = self._changeable(number, requester, "cancel")
+        if job.state in ENDED:
+            raise UsageError(f"job {number} is already {job.state}; there is nothing to cancel")
+        now = to_millis(self._archive.clock())
+        with self._archive.catalog.transaction() as cursor:
+            self._jobs.cancel(cursor, number, now)
+            if job.stored is not None and job.state in (QUEUED, PAUSED):
+                self._stored.answered(cursor, job.stored, None, now)
+        return self._queue.show(number, requester)
 
     def pause(self, number: int, requester: Requester) -> JobRow:
         """A waiting job is paused at once, a running one within seconds; it stays so until it is resumed."""
@@ -81,9 +94,8 @@ class JobControl:
         if job.state == DONE:
             raise UsageError(f"job {number} is done; refresh it to run it again")
         with self._archive.catalog.transaction() as cursor:
-            most = self._archive.settings.jobs.queued
-            if job.state != QUEUED and self._jobs.queued_of(cursor, job.owner) >= most:
-                raise QueueFull(f"'{job.owner}' has {most} jobs in the queue; wait, or cancel some (jobs.queued)")
+            if job.state != QUEUED:
+                self._queue.require_room(cursor, job.owner)
             self._jobs.resume(cursor, number)
         return self._queue.show(number, requester)
 

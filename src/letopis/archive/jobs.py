@@ -326,7 +326,7 @@ class JobQueue:
         every = [self._interval(query, requester) for query in queries]
         self._ensure_tables()
         with self._archive.catalog.transaction() as cursor:
-            self._require_room(cursor, requester, len(queries))
+            self.require_room(cursor, requester.name, len(queries))
             numbers = [
                 self._add(
                     cursor, query, requester, self._store(cursor, query, requester, often) if keep or often else None
@@ -350,10 +350,11 @@ class JobQueue:
             raise Refused(f"'{requester.name}' may not submit with permission='{query.permission}'; ask an owner")
         return first_refresh_interval(query.refresh, self._bounds)
 
-    def _require_room(self, cursor: Cursor, requester: Requester, more: int) -> None:
+    def require_room(self, cursor: Cursor, owner: str, more: int = 1) -> None:
+        """Raises QueueFull where a user may not queue so many more jobs."""
         most = self._archive.settings.jobs.queued
-        if self._jobs.queued_of(cursor, requester.name) + more > most:
-            raise QueueFull(f"'{requester.name}' has {most} jobs in the queue; wait, or cancel some (jobs.queued)")
+        if self._jobs.queued_of(cursor, owner) + more > most:
+            raise QueueFull(f"'{owner}' has {most} jobs in the queue; wait, or cancel some (jobs.queued)")
 
     def _add(self, cursor: Cursor, query: JobQuery, requester: Requester, stored: int | None) -> int:
         if stored is not None:
@@ -386,21 +387,8 @@ class JobQueue:
             if number is not None:
                 self._jobs.ask(cursor, number)
             else:
-                self._require_room(cursor, requester, 1)
+                self.require_room(cursor, requester.name)
                 number = self._add(cursor, query, requester, stored.id)
-        return self.show(number, requester)
-
-    def cancel(self, number: int, requester: Requester) -> JobRow:
-        """Cancels a job: a waiting one at once, a running one within seconds."""
-        job = self.show(number, requester)
-        if not requester.may_change(job.owner):
-            raise Refused(f"job {number} belongs to '{job.owner}'; only they or an owner may cancel it")
-        if job.state in ENDED:
-            raise UsageError(f"job {number} is already {job.state}; there is nothing to cancel")
-        with self._archive.catalog.transaction() as cursor:
-            self._jobs.cancel(cursor, number, self._now())
-            if job.stored is not None and job.state in (QUEUED, PAUSED):
-                self._stored.answered(cursor, job.stored, None, self._now())
         return self.show(number, requester)
 
     # Stored queries

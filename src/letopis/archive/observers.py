@@ -6,19 +6,16 @@ it knows nothing about watches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from letopis.archive.archive import Archive, of_archive
+from letopis.archive.page_memory import RecordExtension
 from letopis.archive.records import RecordedCapture
 from letopis.catalog import Cursor, ObserverState, ResourceRow
 from letopis.catalog.versions import LastCheck, last_checks
 from letopis.model import Observation, to_millis
 
 __all__ = ["LastCheck", "ObserverMarks", "ObserverState", "UnreadMarks", "last_checks_of"]
-
-Extend = Callable[[Cursor, list[RecordedCapture]], None]
-"""Rows that `Archive.record` writes in the same transaction as a batch of checks."""
-
 
 last_checks_of = of_archive(last_checks)
 """The last checks and newest versions of those of many URLs that are known."""
@@ -44,7 +41,7 @@ class ObserverMarks:
         row = self._archive.catalog.resources.find(url)
         return self.seen([row.id]).get(row.id) if row is not None else None
 
-    def moving_with(self, looks: Sequence[Observation]) -> Extend:
+    def moving_with(self, looks: Sequence[Observation]) -> RecordExtension:
         """For `Archive.record`: the marks move to the results of a batch of checks, in the same transaction."""
 
         def move(cursor: Cursor, done: list[RecordedCapture]) -> None:
@@ -57,14 +54,18 @@ class ObserverMarks:
 
     def move_to_newest(self, urls: Iterable[str]) -> None:
         """The observer has seen the newest versions of pages."""
-        resources = self._archive.catalog.resources
-        rows = [row for row in map(resources.find, urls) if row is not None] if self._observer else []
-        if not rows:
-            return
-        now = to_millis(self._archive.clock())
-        moved = [(row.id, ObserverState(row.newest, now)) for row in rows]
+        if rows := self._known(urls):
+            now = to_millis(self._archive.clock())
+            self._set((row.id, ObserverState(row.newest, now)) for row in rows)
+
+    def _known(self, urls: Iterable[str]) -> list[ResourceRow]:
+        if not self._observer:
+            return []
+        return [row for row in map(self._archive.catalog.resources.find, dict.fromkeys(urls)) if row is not None]
+
+    def _set(self, marks: Iterable[tuple[int, ObserverState]]) -> None:
         with self._archive.catalog.transaction() as cursor:
-            self._archive.catalog.observers.set_many(cursor, self._observer, moved)
+            self._archive.catalog.observers.set_many(cursor, self._observer, marks)
 
 
 class UnreadMarks(ObserverMarks):
@@ -87,21 +88,12 @@ class UnreadMarks(ObserverMarks):
         rows, look = self._known([url]), self.last_seen(url)
         if not rows or (look is not None and look.looked >= time):
             return False
-        with self._archive.catalog.transaction() as cursor:
-            moved = [(row.id, ObserverState(look.version if look is not None else None, time)) for row in rows]
-            self._archive.catalog.observers.set_many(cursor, self._observer, moved)
+        self._set((row.id, ObserverState(look.version if look is not None else None, time)) for row in rows)
         return True
 
     def keep_unread(self, urls: Iterable[str], since: int = 0) -> None:
         """Makes pages new to the person again, as if never seen, or not since a time."""
-        moved = [(row.id, ObserverState(None, since)) for row in self._known(urls)]
-        with self._archive.catalog.transaction() as cursor:
-            self._archive.catalog.observers.set_many(cursor, self._observer, moved)
-
-    def _known(self, urls: Iterable[str]) -> list[ResourceRow]:
-        if not self._observer:
-            return []
-        return [row for row in map(self._archive.catalog.resources.find, dict.fromkeys(urls)) if row is not None]
+        self._set([(row.id, ObserverState(None, since)) for row in self._known(urls)])
 
 
 def _is_unread(row: ResourceRow, look: ObserverState | None) -> bool:

@@ -7,7 +7,7 @@ Nothing beyond the mark may be dropped before it has been read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from letopis.archive.recording import Recorder
@@ -41,6 +41,19 @@ def known_mark(catalog: Catalog) -> HighWaterMark:
     last = catalog.contents.last()
     # The record of the last content begins there: what follows is read again, and found to be known.
     return HighWaterMark(catalog.contents.highest(), last[0] if last else 0, last[1] + 1 if last else 0)
+
+
+def returned_packs(catalog: Catalog, store: Store) -> frozenset[int]:
+    """Packs that are here again, after a repair had to give up what was in them."""
+    lost = catalog.contents.lost_packs()
+    return lost.intersection(store.sizes()) if lost else lost
+
+
+def expect_packs(catalog: Catalog, cursor: Cursor, more: Collection[int], here: Collection[int] = ()) -> None:
+    """Notes packs whose contents were given up, and forgets those that were read again."""
+    lost = catalog.contents.lost_packs()
+    if changed := lost.union(more).difference(here).symmetric_difference(lost):
+        catalog.contents.set_lost_packs(cursor, lost ^ changed)
 
 
 class TakenIn(NamedTuple):

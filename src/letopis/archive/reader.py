@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import merge
 from itertools import islice, takewhile, zip_longest
+from typing import Literal
 
 from letopis.archive.records import CheckDetails, digest_text, identity_key, own_headers
 from letopis.archive.requests import StoredExchange, page_of_record, parted_extra
@@ -30,7 +31,7 @@ from letopis.model import (
 from letopis.model.page import NOT_JUDGED, SAME_LINKS, SAME_TEXT
 from letopis.store import ContentPlace, DecodedContent, PackGone, Store
 
-DIFF_FORMATS = ("unified", "words", "chars", "html", "visual", "links", "json", "binary")
+DiffFormat = Literal["unified", "words", "chars", "html", "visual", "links", "json", "binary"]
 _PORTION = 500
 """Versions that are read at once."""
 _PORTIONS_KEPT = 4

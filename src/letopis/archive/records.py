@@ -25,6 +25,7 @@ from letopis.archive.outside_values import (
 )
 from letopis.archive.requests import PageReference, RequestReference
 from letopis.catalog.contents import VolatileFields, headers_json, with_volatile_fields
+from letopis.errors import UsageError
 from letopis.model import (
     Change,
     FailureKind,
@@ -387,23 +388,20 @@ class RecordedCapture(NamedTuple):
     first: bool
     members: tuple[SetMember, ...] = ()
 
-    @property
-    def available(self) -> bool:
-        """Whether the document existed."""
-        return bool(self.outcome.available)
-
 
 _VERSIONED = (Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED)
 
 
 def capture_of_put(put: Put, url: str, now: datetime) -> NewCapture:
     """A put counts as a capture with status 200."""
+    if not isinstance(put.body, bytes | bytearray | memoryview):
+        raise UsageError(f"the body of {url} is of type {type(put.body).__name__}; give bytes, such as text.encode()")
     return NewCapture(
         url=url,
         time=to_millis(now if put.at is None else as_moment(put.at, now)),
         status=200,
         headers=(("Content-Type", put.content_type),),
-        body=put.body,
+        body=bytes(put.body),
         outcome=Outcome.NEW,
         dated=put.at is not None,
     )

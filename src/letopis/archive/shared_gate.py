@@ -139,9 +139,11 @@ class SharedGate:
             return
         unmarked = self._unmarked(store)
         sizes, marked = store.sizes(), self._claims.marks(self._now())
-        if beyond := self.beyond(store) | unmarked:
-            pack_facts.take_in_facts(self._catalog, store, beyond)
+        back = pack_facts.returned_packs(self._catalog, store)
+        if (beyond := self.beyond(store) | unmarked) or back:
+            pack_facts.take_in_facts(self._catalog, store, None if back else beyond)
         with self._catalog.transaction() as cursor:
+            pack_facts.expect_packs(self._catalog, cursor, (), here=back)
             self._claims.knows_all(cursor, sizes, marked.keys() | unmarked.keys())
 
     def _unmarked(self, store: Store) -> dict[int, int]:

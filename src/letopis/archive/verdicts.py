@@ -59,6 +59,30 @@ class ReplacedText(NamedTuple):
     removed: str = ""
     added: str = ""
 
+    @property
+    def parts(self) -> TextParts:
+        """The words that differ, between those that both texts begin and end with."""
+        gone, came = self.removed.split(" "), self.added.split(" ")
+        least = min(len(gone), len(came))
+        first = next((at for at in range(least) if gone[at] != came[at]), least)
+        last = next((at for at in range(least - first) if gone[-1 - at] != came[-1 - at]), least - first)
+        pieces = gone[:first], gone[first : len(gone) - last], came[first : len(came) - last], gone[len(gone) - last :]
+        return TextParts(*map(" ".join, pieces))
+
+    @property
+    def is_number(self) -> bool:
+        """Whether neither text has a word that says what it is."""
+        return not any(letter.isalpha() for letter in self.removed + self.added)
+
+
+class TextParts(NamedTuple):
+    """Two texts as one: what both begin with, what went, what came, and what both end with."""
+
+    before: str
+    removed: str
+    added: str
+    after: str
+
 
 def first_texts(found: Change | Check | None) -> ReplacedText:
     """The first removed and added text of a verdict, or of the check that it was recorded with."""
@@ -68,14 +92,14 @@ def first_texts(found: Change | Check | None) -> ReplacedText:
     return ReplacedText(next(iter(gone), ""), next(iter(came), ""))
 
 
-def replaced_texts(found: Change | Check | None) -> list[ReplacedText]:
+def replaced_texts(found: Change | Check | LatestChange | None) -> list[ReplacedText]:
     """All removed and added texts, as far as they are recorded: each removed one with its replacement."""
     return pair_texts(*_texts(found)) if found is not None else []
 
 
-def _texts(found: Change | Check) -> tuple[list[str], list[str]]:
+def _texts(found: Change | Check | LatestChange) -> tuple[list[str], list[str]]:
     # A changed block is "added p: its text".
-    blocks = found.blocks if isinstance(found, Check) else with_verdict(NO_DETAILS, found).blocks
+    blocks = with_verdict(NO_DETAILS, found).blocks if isinstance(found, Change) else found.blocks
     parted = [block.partition(": ") for block in blocks]
     gone, came = (
         [_whole_words(text) for head, _, text in parted if head.partition(" ")[0] == name]

@@ -63,10 +63,6 @@ class LatestChange(NamedTuple):
     blocks: tuple[str, ...]
     reason: str
 
-    def first(self, action: str) -> str:
-        """The first text that it brought ("added") or took ("removed")."""
-        return next((block.partition(": ")[2] for block in self.blocks if block.startswith(action)), "")
-
 
 class WatchedPage(NamedTuple):
     """What the record knows about a page in a list of watches; empty for one that was never checked."""

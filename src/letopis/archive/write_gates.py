@@ -24,7 +24,7 @@ from letopis.catalog.leases import HeldLogs
 from letopis.config import Settings, StoreSettings
 from letopis.errors import Busy, LetopisError, NotReady, Refused, Remedy, UsageError
 from letopis.lazy import lazy
-from letopis.store import Backend, HighWaterMark, Store
+from letopis.store import HEADER_BYTES, Backend, HighWaterMark, Store
 
 if TYPE_CHECKING:
     import shutil
@@ -184,10 +184,14 @@ class LocalGate:
 
         store = Store.open(self._backend(), self._settings, write=True, written=written)
         try:
-            if self._takes_in and (beyond := store.beyond(mark)):
-                pack_facts.take_in_facts(self._catalog, store, beyond)
+            beyond = store.beyond(mark) if self._takes_in else {}
+            back = pack_facts.returned_packs(self._catalog, store) if self._takes_in else ()
+            if beyond or back:
+                # Facts in other packs may name a content that is only in one that came back.
+                pack_facts.take_in_facts(self._catalog, store, None if back else beyond)
                 with self._catalog.transaction() as cursor:
                     self.settle(cursor, store)
+                    pack_facts.expect_packs(self._catalog, cursor, (), here=back)
         except BaseException:
             store.close()
             raise
@@ -213,8 +217,9 @@ class LocalGate:
                 self._open().close()
 
     def beyond(self, store: Store) -> dict[int, int]:
-        """What the packs hold beyond the catalogue's mark."""
-        return store.beyond(pack_facts.known_mark(self._catalog))
+        """What the packs hold beyond the catalogue's mark, and packs that came back."""
+        back = pack_facts.returned_packs(self._catalog, store)
+        return store.beyond(pack_facts.known_mark(self._catalog)) | dict.fromkeys(back, HEADER_BYTES)
 
     def settle(self, cursor: Cursor, store: Store) -> None:
         """Marks that the catalogue knows the packs up to here."""

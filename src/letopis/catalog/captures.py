@@ -333,13 +333,6 @@ class Timeline:
             return upto or after
         return upto if time - upto.time < after.time - time else after
 
-    def count(self) -> int:
-        """How many captures there are."""
-        total = sum(owner.versions for owner in self._owners)
-        for owner in self._owners:
-            total += self._database.count(f"SELECT count(*) FROM capture WHERE resource = ? AND {_SHOWN}", owner[:1])
-        return total
-
     def _each_upto(self, time: int, which: str = "") -> Iterator[TimelineCapture]:
         for owner in self._owners:
             yield from _timeline_capture(owner, self._version_upto(owner, time))

@@ -123,6 +123,19 @@ class Contents:
             (" ".join(map(str, mark)),),
         )
 
+    def lost_packs(self) -> frozenset[int]:
+        """The packs of which a repair gave contents up; one that comes back holds what is not in the catalogue."""
+        row = self._database.one("SELECT value FROM meta WHERE name = 'lost_packs'")
+        return frozenset(int(part) for part in str(row[0]).split() if part.isdecimal()) if row else frozenset()
+
+    def set_lost_packs(self, cursor: Cursor, packs: Collection[int]) -> None:
+        """Those from now on."""
+        cursor.run(
+            "INSERT INTO meta (name, value) VALUES ('lost_packs', ?) "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            (" ".join(map(str, sorted(packs))),),
+        )
+
     def used(self) -> dict[int, int]:
         """Stored bytes of all contents, by pack."""
         rows = self._database.all("SELECT pack, sum(stored_bytes) FROM content GROUP BY pack")

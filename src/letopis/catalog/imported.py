@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from letopis.binary import ByteReader, decode_varint, encode_varint, length_prefixed, sha1_digest
 from letopis.catalog.database import Cursor
-from letopis.catalog.schema import RowReader, TopicTables, has_table
+from letopis.catalog.schema import RowReader, TopicTables, has_no_check, has_table
 from letopis.errors import Damaged
 from letopis.tuples import NamedTuple
 from letopis.zstandard import ZstdError, compress, decompress
@@ -150,12 +150,7 @@ class ImportedRecords(TopicTables):
     def drop_orphans(self, cursor: Cursor) -> None:
         """Removes records whose checks are gone."""
         if self._made():
-            cursor.run(
-                "DELETE FROM source_record WHERE NOT EXISTS (SELECT 1 FROM version v "
-                "WHERE v.resource = source_record.resource AND v.time = source_record.time) "
-                "AND NOT EXISTS (SELECT 1 FROM capture c "
-                "WHERE c.resource = source_record.resource AND c.time = source_record.time)"
-            )
+            cursor.run(f"DELETE FROM source_record WHERE {has_no_check(self.table)}")
         if self._has_frames():
             _drop_unused(cursor)
 

@@ -235,14 +235,6 @@ class Jobs(TopicTables):
         )
         return [JobRow(*row) for row in rows]
 
-    def waiting(self, package: str, limit: int) -> list[JobRow]:
-        """The next jobs of a package, in order."""
-        rows = self._all(
-            f"SELECT {_JOB} FROM job WHERE package = ? AND state = 'queued' ORDER BY {JOB_ORDER} LIMIT ?",
-            (package, limit),
-        )
-        return [JobRow(*row) for row in rows]
-
     def queued_of(self, cursor: Cursor, owner: str) -> int:
         """How many jobs of a user wait."""
         return cursor.count("SELECT count(*) FROM job WHERE owner = ? AND state = 'queued'", (owner,))

@@ -301,17 +301,6 @@ class Observers:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def look(self, uid: str, resource: int, reader: RowReader | None = None) -> ObserverState | None:
-        """The last look, or None for the first time."""
-        row = (reader or self._database).one(
-            "SELECT version, looked FROM observer WHERE uid = ? AND resource = ?", (uid, resource)
-        )
-        return ObserverState(*row) if row else None
-
-    def set(self, cursor: Cursor, uid: str, resource: int, look: ObserverState) -> None:
-        """Moves the cursor forward."""
-        cursor.run(_SET_OBSERVER, (uid, resource, *look))
-
     def looks(self, uid: str, resources: Sequence[int]) -> dict[int, ObserverState]:
         """The last looks at many URLs, by their ids; only those that were seen."""
         found: dict[int, ObserverState] = {}

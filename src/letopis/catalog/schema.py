@@ -321,6 +321,14 @@ def _add_columns(cursor: Cursor, engine: str, table: str) -> None:
         cursor.run(f"ALTER TABLE {table} ADD COLUMN {name} {ADDED_COLUMNS[table][name]}")
 
 
+def has_no_check(table: str) -> str:
+    """The condition that the check of a row is gone, for tables whose rows name a page and a time."""
+    return " AND ".join(
+        f"NOT EXISTS (SELECT 1 FROM {name} WHERE {name}.resource = {table}.resource AND {name}.time = {table}.time)"
+        for name in ("version", "capture")
+    )
+
+
 class TopicTables:
     """Tables that only some archives have: created at their first write; until then all reads return nothing.
 

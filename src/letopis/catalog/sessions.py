@@ -191,10 +191,6 @@ class SecondFactors(TopicTables):
 
     topic, table, ddl = "two factor", _FACTORS, TWO_FACTOR_TABLES
 
-    def users(self) -> set[int]:
-        """The ids of those who sign in with a code."""
-        return {int(row[0]) for row in self._all(f"SELECT owner FROM {_FACTORS} WHERE confirmed = 1")}
-
     def is_on(self, owner: int) -> bool:
         """Whether a user signs in with a code."""
         return self._row(owner, confirmed=1) is not None

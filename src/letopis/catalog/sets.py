@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from letopis.catalog.database import Cursor, SqlRow
-from letopis.catalog.schema import TopicTables, ensure_tables, has_table
+from letopis.catalog.schema import TopicTables, ensure_tables, has_no_check, has_table
 from letopis.tuples import NamedTuple
 
 SET_TABLES = """
@@ -23,10 +23,6 @@ CREATE TABLE IF NOT EXISTS set_quality (
 ) {clustered};
 """
 _COLUMNS = "resource, time, part, content, data"
-_NO_CHECK = (
-    "NOT EXISTS (SELECT 1 FROM version v WHERE v.resource = capture_set.resource AND v.time = capture_set.time) "
-    "AND NOT EXISTS (SELECT 1 FROM capture c WHERE c.resource = capture_set.resource AND c.time = capture_set.time)"
-)
 _NO_SET = (
     "NOT EXISTS (SELECT 1 FROM capture_set s WHERE s.resource = set_quality.resource AND s.time = set_quality.time)"
 )
@@ -88,7 +84,7 @@ class SetParts(TopicTables):
     def drop_orphans(self, cursor: Cursor) -> None:
         """Removes the sets of checks that are gone."""
         if self._made():
-            cursor.run(f"DELETE FROM capture_set WHERE {_NO_CHECK}")
+            cursor.run(f"DELETE FROM capture_set WHERE {has_no_check(self.table)}")
             self._drop_qualities(cursor)
 
     def drop_dangling(self, cursor: Cursor) -> None:

@@ -1,10 +1,13 @@
-"""A difference as people and programs read it: unified, by words, by characters, links, JSON, side by side."""
+"""A difference as people and programs read it: unified, by words, by characters, links, JSON, side by side; and as
+bytes, which `letopis patch` applies.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
-from typing import Literal
+
+from blake3 import blake3
 
 from letopis.change.sequence import Op
 from letopis.change.text_diff import (
@@ -17,8 +20,17 @@ from letopis.change.text_diff import (
     line_ops,
     split_lines,
 )
+from letopis.errors import Damaged, DocumentTooLarge, NewerFormat, Remedy, UsageError
 from letopis.model import Change, Link, LinkType, Page
 from letopis.tuples import NamedTuple
+from letopis.zstandard import (
+    CompressionParameter,
+    DecompressionParameter,
+    ZstdCompressor,
+    ZstdDecompressor,
+    ZstdDict,
+    ZstdError,
+)
 
 
 class LinkChanges(NamedTuple):
@@ -53,11 +65,6 @@ def _link_line(sign: str, link: Link) -> str:
     return f"{sign} {link.type} {link.target}" + (f"  {text}" if text else "") + "\n"
 
 
-Marks = Literal["plain", "ansi"]
-_MARKS: dict[Marks, tuple[str, str, str, str]] = {
-    "plain": ("[-", "-]", "{+", "+}"),
-    "ansi": ("\x1b[31;9m", "\x1b[0m", "\x1b[32;4m", "\x1b[0m"),
-}
 _EQUAL_SHOWN = 160
 _CONTEXT = 3
 """Equal lines around a change."""
@@ -127,30 +134,29 @@ def _one_line(name: str) -> str:
     return " ".join(name.split())
 
 
-def word_diff(old: str, new: str, marks: Marks = "plain") -> str:
+def word_diff(old: str, new: str) -> str:
     """The new text with removed words as `[-...-]` and added ones as `{+...+}`; long equal parts cut."""
-    return _inline(old, new, WORDS, marks)
+    return _inline(old, new, WORDS)
 
 
-def char_diff(old: str, new: str, marks: Marks = "plain") -> str:
+def char_diff(old: str, new: str) -> str:
     """The same, marked to the character."""
-    return _inline(old, new, CHARACTERS, marks)
+    return _inline(old, new, CHARACTERS)
 
 
-def _inline(old: str, new: str, level: DiffLevel, marks: Marks) -> str:
+def _inline(old: str, new: str, level: DiffLevel) -> str:
     found = diff_pieces(old, new, level)
     if all(piece.tag == "equal" for piece in found):
         return ""
     last = len(found) - 1
-    text = "".join(_marked(piece, marks, n == 0, n == last) for n, piece in enumerate(found))
+    text = "".join(_marked(piece, n == 0, n == last) for n, piece in enumerate(found))
     return text if text.endswith("\n") else text + "\n"
 
 
-def _marked(piece: DiffPiece, marks: Marks, first: bool, last: bool) -> str:
+def _marked(piece: DiffPiece, first: bool, last: bool) -> str:
     if piece.tag == "equal":
         return _cut(piece.new, first, last)
-    gone, gone_end, came, came_end = _MARKS[marks]
-    return (gone + piece.old + gone_end if piece.old else "") + (came + piece.new + came_end if piece.new else "")
+    return (f"[-{piece.old}-]" if piece.old else "") + (f"{{+{piece.new}+}}" if piece.new else "")
 
 
 def _cut(text: str, first: bool, last: bool) -> str:
@@ -331,3 +337,100 @@ def _cells(number: int | None, text: str, css: str) -> str:
 
 def _skip(text: str) -> str:
     return f'<tr class="skip"><td colspan="4">{text}</td></tr>'
+
+
+# As bytes:
+#
+#     file    = "LTPD" (4)  version 1 (1)  method (1)  digest of old (32)  digest of new (32)
+#               size of new (8, little endian)  payload
+#     method  = 0 the new file as it is, 1 the new file compressed alone, 2 compressed with the old file as its past
+#
+# Digests are BLAKE3. The payload of methods 1 and 2 is one zstd frame; for method 2 the old file is its raw dictionary.
+# The smallest of the three is kept.
+
+_MAGIC = b"LTPD"
+_VERSION = 1
+_HEADER_SIZE = 4 + 1 + 1 + 32 + 32 + 8
+STORED, ALONE, PATCH = 0, 1, 2
+_ZSTD_LEVEL = 12
+_MOST_WINDOW = 27  # 128 MiB
+MAX_BYTES = 1 << 30
+_SMALLEST_DICTIONARY = 8
+
+
+class DeltaHeader(NamedTuple):
+    """The header of a delta."""
+
+    method: int
+    old_digest: bytes
+    new_digest: bytes
+    size: int
+
+
+def make_binary_delta(old: bytes, new: bytes) -> bytes:
+    """A difference from which `apply_binary_delta` makes `new` again, given `old`."""
+    forms = [(STORED, new), (ALONE, _compressed(new, b""))]
+    if len(old) >= _SMALLEST_DICTIONARY:
+        forms.append((PATCH, _compressed(new, old)))
+    method, payload = min(forms, key=lambda form: len(form[1]))
+    digests = blake3(old).digest() + blake3(new).digest()
+    return _MAGIC + bytes([_VERSION, method]) + digests + len(new).to_bytes(8, "little") + payload
+
+
+def read_delta_header(delta: bytes) -> DeltaHeader:
+    """The header; Damaged or NewerFormat when these bytes are no difference that we can read."""
+    if len(delta) < _HEADER_SIZE or delta[:4] != _MAGIC:
+        raise Damaged(
+            "this file is not a binary difference",
+            Remedy("diff URL --format binary", "letopis.Archive.diff(format='binary')", "make one with"),
+        )
+    if delta[4] > _VERSION:
+        raise NewerFormat("this difference was written by a later release of Letopis; update Letopis to apply it")
+    if delta[4] != _VERSION or delta[5] not in (STORED, ALONE, PATCH):
+        raise Damaged("the header of this difference is damaged; make the difference again")
+    return DeltaHeader(delta[5], delta[6:38], delta[38:70], int.from_bytes(delta[70:78], "little"))
+
+
+def apply_binary_delta(old: bytes, delta: bytes, max_bytes: int = MAX_BYTES) -> bytes:
+    """The new file, checked by its digest; never more than `max_bytes` are made."""
+    header = read_delta_header(delta)
+    if blake3(old).digest() != header.old_digest:
+        raise UsageError("this difference was made for another old file; apply it to the file it was made from")
+    if header.size > max_bytes:
+        raise DocumentTooLarge(
+            f"the patched file would have {header.size} bytes, more than {max_bytes}; raise the limit"
+        )
+    payload = delta[_HEADER_SIZE:]
+    new = (
+        payload
+        if header.method == STORED
+        else _decompressed(payload, old if header.method == PATCH else b"", header.size)
+    )
+    if len(new) != header.size or blake3(new).digest() != header.new_digest:
+        raise Damaged("this difference is damaged: its result has the wrong digest; make the difference again")
+    return new
+
+
+def _compressed(data: bytes, past: bytes) -> bytes:
+    window = min(_MOST_WINDOW, max(17, (len(data) + len(past)).bit_length()))
+    options: dict[int, int] = {
+        CompressionParameter.compression_level: _ZSTD_LEVEL,
+        CompressionParameter.window_log: window,
+        CompressionParameter.enable_long_distance_matching: int(bool(past)),
+        CompressionParameter.checksum_flag: 0,
+    }
+    prefix = ZstdDict(past, is_raw=True).as_prefix if past else None
+    compressor = ZstdCompressor(options=options, zstd_dict=prefix)
+    return compressor.compress(data, ZstdCompressor.FLUSH_FRAME)
+
+
+def _decompressed(payload: bytes, past: bytes, size: int) -> bytes:
+    prefix = ZstdDict(past, is_raw=True).as_prefix if past else None
+    try:
+        decoder = ZstdDecompressor(zstd_dict=prefix, options={DecompressionParameter.window_log_max: _MOST_WINDOW})
+        new = decoder.decompress(payload, max_length=size + 1)
+    except (ZstdError, EOFError) as error:
+        raise Damaged(f"this difference is damaged ({error}); make the difference again") from None
+    if not decoder.eof or decoder.unused_data:
+        raise Damaged("this difference is damaged: it ends at the wrong place; make the difference again")
+    return new

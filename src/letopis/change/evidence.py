@@ -26,6 +26,7 @@ from letopis.change.fingerprints import (
     without_clocks,
     words_in,
 )
+from letopis.change.moved_blocks import MovedBlocks, is_figure
 from letopis.change.noise import (
     HEADINGS,
     LEAST_NUMBER,
@@ -39,6 +40,7 @@ from letopis.change.noise import (
     edit_weight,
     frame_blocks,
     has_words,
+    is_sentence,
     take_one,
     ticking_part,
     word_set,
@@ -63,6 +65,8 @@ _LEAST_WORDS = {BlockKind.PARAGRAPH: 2, **dict.fromkeys(HEADINGS, 1)}  # of what
 _LEAST_ENTRY = 3
 _WITH_DIGITS = re.compile(r"\w*\d\w*")
 _MOST_BRIEF = 200
+_TIMETABLE = re.compile(r"\s*\d{1,2}[:.]\d\d\s*")
+"""The time alone that a row of a table tells of."""
 
 
 class WeightedBlock(NamedTuple):
@@ -124,7 +128,7 @@ class ChangeJudge:
         ]
         self._weigh_signs(resigned_blocks(self.old, self.new))
         for noise, without in (
-            ("moved text", self._without_moves(found)),
+            ("moved text", MovedBlocks(self.old, self.new, found).left_of),
             ("what was muted", self._without_ruled),
             ("menus and frames", self._without_frame),
             ("other signs", self._without_signs),
@@ -145,11 +149,23 @@ class ChangeJudge:
     def _taken_out(
         self, noise: str, without: Callable[[ChangedBlocks], ChangedBlocks], sides: list[ChangedBlocks]
     ) -> list[ChangedBlocks]:
-        """What one kind of noise leaves; the kind is noted where it was met."""
-        left = list(map(without, sides))
+        """What one kind of noise leaves, and what somebody wants to hear of; the kind is noted where it was met."""
+        left = [self._with_kept(side, without(side)) for side in sides]
         if left != sides:
             self.noise[noise] = None
         return [side for side in left if side.old or side.new]
+
+    def _with_kept(self, side: ChangedBlocks, left: ChangedBlocks) -> ChangedBlocks:
+        """What is left of a side, with what was taken out of it that is never to be muted."""
+        if not self.rules.never:
+            return left
+        old = [i for i in side.old if i in left.old or self._is_kept(self.old, i, self._new_set)]
+        new = [j for j in side.new if j in left.new or self._is_kept(self.new, j, self._old_set)]
+        return ChangedBlocks(side.region, old, new)
+
+    def _is_kept(self, state: Fingerprint, index: int, others: frozenset[int]) -> bool:
+        """Whether a block that the other state has nowhere is never to be muted."""
+        return state.hashes[index] not in others and self.rules.keeps(state, index)
 
     def _recut(self, sides: list[ChangedBlocks]) -> bool:
         """Whether the same words stand on both sides in more or fewer blocks."""
@@ -168,16 +184,6 @@ class ChangeJudge:
         before, after = " ".join(map(self.old.text, range(a1, a2))), " ".join(map(self.new.text, range(b1, b2)))
         return normalized_words(before) == normalized_words(after) != "" and not differ_in_signs(before, after)
 
-    def _without_moves(self, found: list[ChangedRegion]) -> Callable[[ChangedBlocks], ChangedBlocks]:
-        """Takes out what only stands elsewhere; to be asked for all regions in their order."""
-        gone = Counter(self.old.hashes[i] for r in found for i in range(r.op.a1, r.op.a2))
-        came = Counter(self.new.hashes[j] for r in found for j in range(r.op.b1, r.op.b2))
-        moved = gone & came
-        moved_old, moved_new = moved.copy(), moved
-        return lambda side: ChangedBlocks(
-            side.region, _unless_moved(side.old, self.old, moved_old), _unless_moved(side.new, self.new, moved_new)
-        )
-
     def _without_ruled(self, side: ChangedBlocks) -> ChangedBlocks:
         """Without what somebody muted."""
         old = [i for i in side.old if not self.rules.mutes(self.old, i)]
@@ -193,6 +199,7 @@ class ChangeJudge:
         """Without the frame, and without what stands in the place of a piece of it."""
         old = [i for i in side.old if self.old.hashes[i] not in self.frame and i not in self._framed_old]
         new = [j for j in side.new if self.new.hashes[j] not in self.frame]
+        self._mute("on many pages", (), filter(self._is_shared_news, side.new))
         said = self._news_in_frame(j for j in new if self.new.lengths[j] <= _FRAME_LENGTH or j in self._framed_new)
         new = [j for j in new if j not in self._framed_new or j in said]
         in_frame = all(not away and anchor in self.frame for away, anchor in (side.region.before, side.region.after))
@@ -200,6 +207,13 @@ class ChangeJudge:
         if in_frame and not old and short and len(new) <= max(_FRAME_RUN, len(side.old)):
             return ChangedBlocks(side.region, [], [])
         return ChangedBlocks(side.region, old, new)
+
+    def _is_shared_news(self, index: int) -> bool:
+        """Whether a sentence that is new here stands on many pages of the host: it was told there and is named here."""
+        block = self.new.hashes[index]
+        if block not in self.frame or block in self._old_set or self.habits.knows(block):
+            return False
+        return is_sentence(self.new.kinds[index], self.new.text(index))
 
     def _news_in_frame(self, blocks: Iterable[int]) -> frozenset[int]:
         """Of blocks of a frame those that say what this page never said before."""
@@ -318,7 +332,9 @@ class ChangeJudge:
         return text if names_event(label) or self._is_dated(state, at, label) else form
 
     def _is_dated(self, state: Fingerprint, at: int, label: str) -> bool:
-        """Whether a block is the date of what a label in the cell before it, or before a colon, names."""
+        """Whether a block is the date of what a label in the cell before it, or before a colon, names, or of a row."""
+        if state.kinds[at] is BlockKind.CELL and _TIMETABLE.fullmatch(state.text(at)):
+            return at + 1 < len(state) and state.kinds[at + 1] is BlockKind.CELL and not is_label_of_page(label)
         labelled = label.rstrip().endswith(":") or (
             label != "" and state.kinds[at] is state.kinds[at - 1] is BlockKind.CELL and len(label) < MOST_LABEL
         )
@@ -361,7 +377,8 @@ class ChangeJudge:
     def _single(self, side: Fingerprint, index: int) -> WeightedBlock:
         weight = side.weight(index)
         silent = side.kinds[index] in _HIDDEN and not self._badge(side, index)
-        return WeightedBlock(index, 0.0 if silent else weight, weight)
+        strong = max(weight, LEAST_NUMBER) if is_figure(side, index) else weight
+        return WeightedBlock(index, 0.0 if silent else strong, weight)
 
     def _badge(self, side: Fingerprint, index: int) -> bool:
         """Whether a picture says what others on the page say, too, as one that marks what is sold out does."""
@@ -411,9 +428,9 @@ class ChangeJudge:
         return self.habits.settled(self.old.hashes[i])
 
     def _is_unread(self, j: int) -> bool:
-        """Whether a block says something that this page has never said: a headline, or words enough for a sentence."""
+        """Whether a block says what this page never said, or said once and took back: a headline, or a sentence."""
         block = self.new.hashes[j]
-        if block in self._old_set or self.habits.knows(block):
+        if block in self._old_set or self.habits.returned(block):
             return False
         text = self.new.text(j)
         least = _LEAST_WORDS.get(self.new.kinds[j], _LEAST_ENTRY)
@@ -425,6 +442,17 @@ class ChangeJudge:
             return False
         return self.new.hashes[j] in self._old_set or self.old.hashes[i] in self._new_set
 
+    def _labelled(self, i: int, j: int) -> bool:
+        """Whether one value stands for another behind the same label: a cell with words, or what ends with a colon."""
+        named, colon, _ = self.new.text(j).partition(":")
+        if colon and _is_label(named) and self.old.text(i).startswith(named + colon):
+            return True
+        if min(i, j) < 1 or self.old.hashes[i - 1] != self.new.hashes[j - 1]:
+            return False
+        label = self.new.text(j - 1)
+        cells = {self.old.kinds[i], self.new.kinds[j], self.new.kinds[j - 1]} == {BlockKind.CELL}
+        return _is_label(label) and (cells or label.rstrip().endswith(":"))
+
     def _weigh_pair(self, i: int, j: int, alike: float, entry: bool) -> None:
         weight_old, weight_new = self.old.weight(i), self.new.weight(j)
         hidden = self.new.kinds[j] in _HIDDEN
@@ -433,7 +461,7 @@ class ChangeJudge:
             strong_old = strong_new = edit_weight(self.old.text(i), self.new.text(j))
         elif not hidden and (entry or self._prose(i, j) or self._state(i, j) or self._settled(i) or self._is_unread(j)):
             strong_old, strong_new = weight_old, weight_new
-        elif not hidden and is_state(self.old.text(i)) and is_state(self.new.text(j)):
+        elif not hidden and (self._labelled(i, j) or (is_state(self.old.text(i)) and is_state(self.new.text(j)))):
             strong_old = strong_new = max(weight_old, weight_new, LEAST_NUMBER)
         self.evidence.removed.append(WeightedBlock(i, strong_old, weight_old))
         self.evidence.added.append(WeightedBlock(j, strong_new, weight_new))
@@ -466,10 +494,6 @@ def _total_weight(side: Fingerprint, frame: frozenset[int]) -> float:
     if not frame and not outside:
         return sum(map(sqrt, side.lengths))
     return sum(side.weight(i) for i, block in enumerate(side.hashes) if block not in frame and i not in outside)
-
-
-def _unless_moved(indices: list[int], side: Fingerprint, moved: Counter[int]) -> list[int]:
-    return [i for i in indices if not take_one(moved, side.hashes[i])]
 
 
 def _is_label(text: str) -> bool:

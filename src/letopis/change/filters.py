@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from letopis.change.offers import price_markup, stock_markup
 from letopis.errors import TooCostly, UsageError
 from letopis.lazy import etree, lazy, regex
 from letopis.model import Block, Page
+from letopis.model.page import FilterKind
 
 if TYPE_CHECKING:
     from lxml import html as lxml_html
@@ -123,20 +123,6 @@ def _slice(*bounds: int | None) -> JsonPathStep:
 _FILTER_SECONDS = 5.0
 _MOST_EXPRESSION = 2000
 _MOST_SOURCE = 1 << 24
-
-
-class FilterKind(StrEnum):
-    """What a filter does; the words are those of settings and the command line."""
-
-    CSS = "css"
-    XPATH = "xpath"
-    REMOVE = "remove"
-    JSONPATH = "jsonpath"
-    INCLUDE = "include"
-    EXCLUDE = "exclude"
-    IGNORE = "ignore"
-    PRICE = "price"
-    STOCK = "stock"
 
 
 _SOURCE_KINDS = frozenset(

@@ -11,12 +11,10 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from math import sqrt
-from struct import pack, unpack
 from unicodedata import category, normalize
 
 from xxhash import xxh3_64_intdigest
 
-from letopis.binary import ByteReader, append_varint
 from letopis.model import Block, BlockKind, Page
 
 _LOWER = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
@@ -122,6 +120,7 @@ _COUNTED = (
     r"pregleda?|posjet\w*|poset\w*|komentara?|преглед\w*|посет\w*|коментар\w*|перегляд\w*|відвідувач\w*|завантажен\w*|"
     r"просмотр\w*|посетител\w*|комментари\w*|скачиван\w*|подписчик\w*"
 )
+_ALL_TIME = "total|today|celkem|celkom|dnes|gesamt|insgesamt|heute|au total|en total|ogółem|dziś|всего|сегодня"
 _COUNTED_SOLID = r"閲覧|回視聴|件のコメント|浏览|阅读|评论|下载|瀏覽|閱讀|조회|댓글|مشاهد\w*|تعليق\w*"
 _SUFFERED = (
     r"dead|die[ds]?|killed|injured|hurt|missing|wounded|infected|arrested|tote?|getötet|verletzt\w*|vermisst\w*|mort\w*|"
@@ -141,6 +140,13 @@ _YEAR = r"(?:19|20)\d\d"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _TOOK_NEAR = re.compile(r"generated|rendered|took|loaded|executed|queries|vygenerov|načten|erzeugt|generiert|сгенер")
 _HAS_DIGIT = re.compile(r"\d")
+_KEY_LABEL = re.compile(
+    r"(?:sha-?\d{0,3}(?:-\d{3})?|md5|blake2\w?|checksum|digest|fingerprint|otisk\w*|součet|prüfsumme|password|passwor[dt]|"
+    r"heslo|key|klíč|schlüssel|ключ|пароль|schránk\w*|\bsn|serial|výrobní číslo|account|účet|iban|konto)"
+    r"(?:\s\w{1,15}){0,2}[^\w]{1,4}$"
+)
+"""What an identifier is called that people copy; any other is one of the visit."""
+_LONGEST_KEY_LABEL = 30
 _TIME = re.compile(r"\s*\d{1,2}[:.]\d\d")
 _LEGAL = re.compile(r"\W{0,4}(?:©|\(c\)|copyright\b)\D{0,12}(?:19|20)\d\d(?:\s?[-–—,]\s?(?:19|20)\d\d){0,4}")
 """The mark and the years that a notice of copyright begins with."""
@@ -159,7 +165,7 @@ _VERSION_OR_MAIL = re.compile(
 _OF_THE_PAGE = re.compile(
     r"updat|modif|generat|retriev|aktuali|stand\b|today|dnes|heute|aujourd|hoy\b|обновл|сегодня|publish|posted|"
     r"veröffentl|publi|zveřej|vydán|written|draft|version|edited|created|last|as of|by\b|snapshot|revis|issued|"
-    r"date:|datum"
+    r"date:|datum(?!\s+[^\W\d])"
 )
 """What a date beside few other words is of the page itself; any other date is what these words say."""
 _OF_AN_EVENT = re.compile(
@@ -195,12 +201,13 @@ def _clocks() -> re.Pattern[str]:
                 rf"\b(?:\d{{1,4}}|an?|one)\s?(?:{_UNITS})\s(?:{_AGO})\b|\bjust now\b",
                 r"\d{1,4}\s(?:perce|órája|napja|hete)\b|\d{1,4}\s?(?:秒|分|分钟|時間|小时|日|天|분|시간|일)\s?[前전]",
                 rf"\b(?:{_BEFORE})\s(?:\d{{1,4}}\s?)?(?:{_UNITS})\b",
-                rf"(?<![\d.,]){_NUMBER}\s?(?:{_COUNTED})\b(?!\s(?:{_SUFFERED})\b)",
-                rf"\b(?:{_COUNTED})\s?(?:[:(]\s?{_NUMBER}|{_NUMBER}(?!\s?(?!(?:{_COUNTED})\b)[^\W\d_]))",
+                rf"(?P<measured>(?<![\d.,]){_NUMBER}\s?(?:{_COUNTED})\b(?!\s(?:{_SUFFERED})\b)"
+                rf"|\b(?:{_COUNTED})(?:\s(?:{_ALL_TIME}))?\s?(?:[:(]\s?{_NUMBER}|{_NUMBER}(?!\s?(?!(?:{_COUNTED})\b)[^\W\d_]))"
+                r"|-?\d{1,3}(?:[.,]\d)?\s?°\s?(?:[cf]\b)?)",
                 r"(?P<took>(?<![\d.,])\d{1,9}(?:[.,]\d{1,9})?\s?(?:ms|msec|milliseconds|s|sec|seconds|sekund\w*)\b)",
                 r"(?:©|\(c\)|copyright)\D{0,12}(?:\d{4}\s?[-–—]\s?)?\d{4}",
-                r"-?\d{1,3}(?:[.,]\d)?\s?°\s?(?:[cf]\b)?",
-                r"\b(?=[0-9a-f-]{0,40}\d)(?=[0-9a-f-]{0,40}[a-f])[0-9a-f]{8,128}(?:-[0-9a-f]{4,12}){0,4}\b",
+                r"(?P<random>\b(?<!\d[.,])(?=[0-9a-f-]{0,40}\d)(?=[0-9a-f-]{0,40}[a-f])[0-9a-f]{8,128}"
+                r"(?:-[0-9a-f]{4,12}){0,4}\b)",
             )
         )
     )
@@ -250,13 +257,25 @@ def stilled(text: str) -> str:
     if len(text) <= _LEGAL_LINE and (notice := _LEGAL.match(lowered)):
         lowered = _beside_notice(lowered[notice.end() :])
     took = bool(_TOOK_NEAR.search(lowered))
-    still = _without_dates(_clocks().sub(lambda m: m[0] if m.lastgroup == "took" and not took else " ", lowered))
+    sentence = lowered.rstrip().endswith((".", "!", "?", "…")) and words_in(lowered) > _FEW_WORDS
+    still = _without_dates(_clocks().sub(lambda m: m[0] if _is_said(m, took, sentence) else " ", lowered))
     if len(normalized_words(still).split()) > _FEW_WORDS or names_event(lowered):
-        kept = _clocks().sub(
-            lambda m: m[0] if (m.lastgroup == "took" and not took) or _TIME.match(m[0]) else " ", lowered
-        )
+        kept = _clocks().sub(lambda m: m[0] if _is_said(m, took, sentence) or _TIME.match(m[0]) else " ", lowered)
         still = _without_dates(kept)
     return still
+
+
+def _is_said(found: re.Match[str], took: bool, sentence: bool) -> bool:
+    """Whether what looks like a clock is what the text says: a duration, a figure of a sentence, a checksum, a key."""
+    match found.lastgroup:
+        case "took":
+            return not took
+        case "measured":
+            return sentence
+        case "random":
+            label = found.string[max(0, found.start() - _LONGEST_KEY_LABEL) : found.start()]
+            return _KEY_LABEL.search(label) is not None
+    return False
 
 
 def _beside_notice(text: str) -> str:
@@ -314,10 +333,6 @@ def digits_folded(text: str) -> str:
     return _DIGIT_RUNS.sub("0", normalized_words(text))
 
 
-BLOCK_KINDS: tuple[BlockKind, ...] = tuple(BlockKind)
-_KIND_CODES = {kind: code for code, kind in enumerate(BLOCK_KINDS)}
-_MAGIC = 0xF1
-_FRAMED = 0x80
 MAX_BLOCKS = 50_000
 
 
@@ -325,7 +340,7 @@ MAX_BLOCKS = 50_000
 class Fingerprint:
     """What is needed of a page to compare it.
 
-    `blocks` contains the texts while they are available; it is not stored and ignored by equality. Blocks without
+    `blocks` contains the texts while they are available; equality ignores them. Blocks without
     letters, digits and marks are left out; beyond `MAX_BLOCKS` the rest of a page is one block.
     """
 
@@ -340,41 +355,12 @@ class Fingerprint:
         return len(self.hashes)
 
     def text(self, index: int) -> str:
-        """The text of a block; empty when only the stored form is at hand."""
+        """The text of a block; empty when no texts are at hand."""
         return self.blocks[index].text if self.blocks else ""
 
     def weight(self, index: int) -> float:
         """Square root of the length: long paragraphs count more, but not all."""
         return _root(self.lengths[index])
-
-    def to_bytes(self) -> bytes:
-        """The stored form: about 10 bytes a block."""
-        out = bytearray([_MAGIC])
-        append_varint(out, len(self.hashes))
-        out += self.text_hash.to_bytes(8, "little")
-        out += pack(f"<{len(self.hashes)}Q", *self.hashes)
-        out += bytes([_KIND_CODES[kind] | (_FRAMED if i in self.frame else 0) for i, kind in enumerate(self.kinds)])
-        for length in self.lengths:
-            append_varint(out, length)
-        return bytes(out)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Fingerprint:
-        """The inverse of `to_bytes`; Damaged when the bytes are not one."""
-        reader = ByteReader(data, what="fingerprint")
-        if reader.byte() != _MAGIC:
-            raise reader.broken("it begins wrongly")
-        count = reader.varint(MAX_BLOCKS + 1)
-        text_hash = int.from_bytes(reader.take(8), "little")
-        hashes = unpack(f"<{count}Q", reader.take(8 * count))
-        codes = reader.take(count)
-        lengths = tuple(reader.varint(1 << 40) for _ in range(count))
-        reader.finish()
-        if codes and max(code & ~_FRAMED for code in codes) >= len(BLOCK_KINDS):
-            raise reader.broken("a kind of block is unknown")
-        kinds = tuple([BLOCK_KINDS[code & ~_FRAMED] for code in codes])
-        frame = frozenset(i for i, code in enumerate(codes) if code & _FRAMED)
-        return cls(text_hash, hashes, lengths, kinds, frame)
 
 
 @lru_cache(maxsize=4096)

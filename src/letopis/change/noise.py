@@ -59,6 +59,7 @@ def word_similarity(old: WordSet, new: WordSet) -> float:
 
 LEAST_NUMBER = 2.0
 """Least weight of a number, a state or a "not": each turns round what is said, however short it is."""
+_ARTICLES = frozenset(("a", "an", "o", "un", "une", "el", "la", "le", "il", "lo"))
 _NEGATIONS = frozenset(("no", "not", "ne", "nie", "nem", "non", "nej", "не", "ні", "nu", "ni", "pas"))
 
 
@@ -69,8 +70,13 @@ def edit_weight(old: str, new: str) -> float:
     gone, came = before - after, after - before
     weight = sqrt(max(_letters(gone), _letters(came)) or _letters_moved(words_old, words_new))
     number = list(filter(str.isdigit, words_old)) != list(filter(str.isdigit, words_new)) or is_regraded(old, new)
-    number = number or differ_in_signs(old, new)
+    number = number or differ_in_signs(old, new) or _is_reworded(gone, came)
     return max(weight, LEAST_NUMBER) if number or not _NEGATIONS.isdisjoint((*gone, *came)) else weight
+
+
+def _is_reworded(gone: Counter[str], came: Counter[str]) -> bool:
+    """Whether one short word stands for another: "from" a date or "to" it, "mg" or "g", "IV" or "V"; no article."""
+    return gone.total() == came.total() == 1 and not {*gone, *came} <= _ARTICLES
 
 
 def _letters_moved(old: list[str], new: list[str]) -> int:

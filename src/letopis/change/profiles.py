@@ -68,13 +68,6 @@ class HostProfile:
         needed = self._needed()
         return frozenset(block for block, count in self._counts.items() if count >= needed)
 
-    def merge(self, other: HostProfile) -> None:
-        """Add what another profile of the same host learned from other documents."""
-        self.pages += other.pages
-        for block, count in other._counts.items():
-            self._counts[block] = self._counts.get(block, 0) + count
-        self._prune()
-
     def to_bytes(self) -> bytes:
         """The stored form, at most about 10 bytes a remembered block."""
         self._prune()
@@ -289,6 +282,11 @@ class PageHabits:
     def knows(self, block: int) -> bool:
         """Whether a block has come or gone before, so that its return says nothing new."""
         return block in self._flips
+
+    def returned(self, block: int) -> bool:
+        """Whether a block came back before: its first return takes back what had replaced it, which is news."""
+        seen = self._flips.get(block)
+        return seen is not None and seen.changed > 1
 
     def flapping(self, block: int) -> bool:
         """Whether a block comes and goes at every few visits, lately too, so that it does so once more now.

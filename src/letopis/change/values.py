@@ -40,9 +40,10 @@ _MONEY = re.compile(
 """What money, a share or a rate is named by."""
 _FRACTION = re.compile(r"(?<![\d.,:])\d{1,9}(?:[.,]\d{1,2}|[.]\d{4,9})(?![\d.,:]*\d)")
 _STATES = re.compile(
-    r"(?<!\w)(?:yes|no|ano|ne|ja|nein|oui|non|sí|да|нет|tak|nie|open|closed|otevřeno|zavřeno|otvorené|"
+    r"(?<!\w)(?:yes|no|ano|ne|ja|nein|oui|non|sí|да|нет|tak|nie|open|closed|otevřen[aoéý]?|u?zavřen[aoéý]?|otvorené|"
     r"zatvorené|geöffnet|geschlossen|"
-    r"ouvert|fermé|abierto|cerrado|открыто|закрыто|otwarte|zamknięte|aperto|chiuso|(?:un|not )?available|(?:on|"
+    r"ouvert|fermé|abierto|cerrado|открыт[аоы]?|закрыт[аоы]?|"
+    r"(?:v|mimo) provozu?|otwarte|zamknięte|aperto|chiuso|(?:un|not )?available|(?:on|"
     r"off)line|"
     r"up|down|operational|degraded|outage|running|stopped|free|full|volno|obsazeno|frei|belegt|active|inactive|enabled|"
     r"disabled|valid|expired|passed|failed|cancelled|canceled|confirmed|postponed|delayed|zrušeno|potvrzeno|odloženo|"
@@ -66,6 +67,8 @@ _LEVELS = re.compile(
 """Steps of a scale, of a danger or a warning."""
 _GRADE = re.compile(r"(?<![\w'’.])[A-Z](?![\w'’.])")
 _BARE_GRADE = re.compile(r"\W{0,2}[A-F]{1,3}\W{0,2}")
+_NEGATED = re.compile(r"(\w{3,}) (?:ne|nie|non|un|in|im|dis|не|ні)[ -]?\1")
+"""A word and the same with what denies it before it, as in "passable" and "impassable"."""
 _MOST_STATE_WORDS, _LONGEST_STATE, _LONGEST_RESTATED = 4, 60, 300
 
 
@@ -111,7 +114,9 @@ def is_restated(old: str, new: str) -> bool:
     before, after = normalized_words(old).split(), normalized_words(new).split()
     gone = " ".join(word for word in before if word not in after)
     came = " ".join(word for word in after if word not in before)
-    return (names_state(gone) and names_state(came)) or (names_state(old) and names_state(new))
+    if (names_state(gone) and names_state(came)) or (names_state(old) and names_state(new)):
+        return True
+    return _NEGATED.fullmatch(f"{gone} {came}") is not None or _NEGATED.fullmatch(f"{came} {gone}") is not None
 
 
 def is_regraded(old: str, new: str) -> bool:

@@ -50,6 +50,8 @@ def compare(
         return _without_text(new, history[0])
     if same_text and _says_more_than_text(new, history[0]):
         return Change(False, False, True, 1.0, reason="other bytes beside the text that is read")
+    if same_text and _differ_in_plain_text(new, history[0]):
+        return Change(False, False, True, 1.0, reason="other signs or capitals in plain text")
     if settings.count == "paragraphs-50":
         return _by_paragraphs(new, history[0], same_text, settings.known)
     if same_text:
@@ -143,6 +145,16 @@ def _says_more_than_text(*states: PageState) -> bool:
         isinstance(state, Page) and (state.content_type.startswith(_PICTURED) or TEXT_CUT in state.warnings)
         for state in states
     )
+
+
+def _differ_in_plain_text(*states: PageState) -> bool:
+    """Whether two plain texts differ in more than blanks: in one that programs read, each sign and capital counts."""
+    texts = [
+        " ".join(" ".join(block.text for block in state.blocks).split())
+        for state in states
+        if isinstance(state, Page) and state.content_type.startswith("text/plain")
+    ]
+    return len(texts) == len(states) and len(set(texts)) > 1
 
 
 def _by_paragraphs(new: PageState, old: PageState, same_text: bool, known_from: float) -> Change:

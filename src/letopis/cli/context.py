@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,7 +19,7 @@ import click
 
 from letopis.errors import UnknownUrl, UsageError
 from letopis.lazy import lazy
-from letopis.model import json_value, parse_time, written_duration
+from letopis.model import json_value, written_duration
 from letopis.model.printing import counted, printable, printable_json, printable_line
 from letopis.tuples import NamedTuple
 
@@ -95,10 +94,6 @@ class CliContext:
     def output(self) -> Output:
         """Where answers go."""
         return Output(as_json=self.as_json, quiet=self.quiet)
-
-    def moment(self, text: str | None) -> datetime | None:
-        """A time as people write it."""
-        return None if text is None else parse_time(text, archives.utc_now())
 
 
 def _with_origin(archive: Archive) -> Archive:

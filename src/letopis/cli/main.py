@@ -94,7 +94,7 @@ VERBS: dict[str, Verb] = {
     "changes": Verb("operations.totals", "List what is new to a client, and acknowledge it"),
     "stats": Verb("operations.totals", "Show totals of the archive"),
     "usage": Verb("operations.totals", "How often the archive was used, by day"),
-    "settings": Verb("operations.totals setting_changes", "List the settings in effect; change some"),
+    "settings": Verb("operations.settings", "List the settings in effect; change some"),
     "doctor": Verb("operations.upkeep", "Check this installation"),
     "bench": Verb("measures", "Run a benchmark of the source tree"),
     "completion": Verb("measures", "Print a completion script: bash, zsh, fish"),

@@ -1,14 +1,18 @@
 """Compression methods by name and number, dictionaries of shared text, and the contest between methods."""
 
-from letopis.codec.method_registry import BestEncoding, by_id, contest, get, names
 from letopis.codec.methods import (
     MAX_BYTES,
+    BestEncoding,
     Brotli,
     BrotliWithDictionary,
     Codec,
     Dictionary,
     Zstd,
+    by_id,
+    contest,
+    get,
     html_dictionary,
+    names,
     with_dictionary,
 )
 

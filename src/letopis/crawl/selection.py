@@ -29,12 +29,12 @@ from letopis.frontier.filters import (
     CrawlFilter,
     CrawlFocus,
     FilterFacts,
+    TrapDetector,
     focus_score,
     link_interest,
     parse_crawl_filter,
     poor_before,
 )
-from letopis.frontier.traps import TrapDetector
 from letopis.lazy import lazy
 from letopis.model import LinkType, Observation, Page, header, to_millis
 from letopis.urls import host as host_of

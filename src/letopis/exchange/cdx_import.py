@@ -25,10 +25,10 @@ from letopis.errors import LetopisError, UsageError
 from letopis.exchange.body_codings import MAX_BODY
 from letopis.exchange.captures import BATCH_CAPTURES, import_captures
 from letopis.exchange.remote_file import source_of
-from letopis.exchange.request_keys import indexed_url
 from letopis.exchange.sources import ImportedCapture, ImportReport
 from letopis.exchange.warc_import import record_captures
 from letopis.tuples import NamedTuple
+from letopis.urls.request_keys import indexed_url
 from letopis.zrec import NoRanges, RangeSource
 
 LINES_AT_ONCE = 10_000

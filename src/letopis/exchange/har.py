@@ -20,15 +20,15 @@ from letopis.archive.imported import sources_of
 from letopis.archive.sets import CaptureSet
 from letopis.errors import UsageError
 from letopis.exchange.captures import parse_date
-from letopis.exchange.kept_records import KeptRecord, exchange_record
+from letopis.exchange.kept_records import KeptRecord, exchange_record, parse_request
 from letopis.exchange.page_looks import LookFact, own_fact, page_time, web_url
-from letopis.exchange.request_keys import HttpRequest, parse_request, request_url
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.sources import FileReader, ImportedCapture, ImportReport, SourceHints, failed_capture, read_json
 from letopis.exchange.warc_export import ExportedRecord, exported_records
 from letopis.exchange.warc_records import PAGE_ID, PAGE_INFO, WarcRecord, page_id, page_info, reason_phrase
 from letopis.extract.charsets import declared_charset, find_charset, python_codec
 from letopis.model import Headers, from_millis, header, rfc3339, to_millis
+from letopis.urls.request_keys import HttpRequest, request_url
 
 _HEAD = re.compile(rb'\{\s*"log"\s*:\s*\{')
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)

@@ -12,10 +12,10 @@ from letopis.archive.imported import ImportedSet, checks_between, keep_sets, val
 from letopis.errors import LetopisError
 from letopis.exchange import page_looks
 from letopis.exchange.page_looks import AFTER, PICTURES, TEXTS, MadeRecord, PageLook, is_picture
-from letopis.exchange.request_keys import record_url
 from letopis.exchange.sources import ImportReport
 from letopis.model import SetMember, from_millis, to_millis
 from letopis.urls import normalize
+from letopis.urls.request_keys import record_url
 
 NOT_HERE = "a whole page without its capture"
 _SAME_SECOND = 999

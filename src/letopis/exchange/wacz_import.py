@@ -130,7 +130,7 @@ def _digests(package: zipfile.ZipFile, where: str, report: ImportReport) -> dict
 
 def _members(package: zipfile.ZipFile, digests: dict[str, str], where: str, report: ImportReport) -> Iterator[str]:
     """The WARC and WACZ files, in the order of the ZIP; those that are listed and not there are named."""
-    present = package.namelist()
+    present = dict.fromkeys(package.namelist())
     for name in digests:
         if name.endswith(_ENDINGS) and name not in present:
             report.refuse("it is listed in datapackage.json but missing", f"{where} {name}")

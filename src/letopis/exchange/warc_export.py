@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
-from typing import BinaryIO
 
 from letopis import __version__
 from letopis.archive import Archive, identify
@@ -22,9 +21,8 @@ from letopis.archive.cluster import PieceRunner
 from letopis.archive.imported import StoredSource, checks_between, sources_of, waiting_revisits
 from letopis.archive.requests import StoredExchange
 from letopis.archive.sets import CaptureSet
-from letopis.exchange.kept_records import KeptRecord
+from letopis.exchange.kept_records import KeptRecord, exchange_fields, request_record
 from letopis.exchange.page_looks import AFTER, INFO, PICTURES, TEXTS
-from letopis.exchange.request_keys import exchange_fields, record_url, request_record
 from letopis.exchange.revisits import read_waiting
 from letopis.exchange.selection import ExportPart, ExportSelection, export_parts
 from letopis.exchange.warc_records import (
@@ -47,6 +45,7 @@ from letopis.exchange.warc_records import (
 from letopis.model import Check, Outcome, Version, from_millis, header, rfc3339, to_millis
 from letopis.tuples import NamedTuple
 from letopis.urls import normalize
+from letopis.urls.request_keys import record_url
 
 SOFTWARE = f"Letopis/{__version__}"
 _PROFILE_SAME = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
@@ -82,24 +81,6 @@ class ExportedRecord(NamedTuple):
     body: bytes = b""
 
 
-def export_warc(
-    archive: Archive,
-    out: BinaryIO,
-    selected: ExportSelection,
-    compression: WarcCompression = "gzip",
-    progress: Callable[[int], None] = lambda done: None,
-    spread: PieceRunner | None = None,
-) -> int:
-    """Writes the selected part; answers how many records. `spread` may read and compress them elsewhere.
-
-    A site or a project that is not known is NotFound before anything is written.
-    """
-    count = 0
-    for count, member in enumerate(warc_members(archive, selected, compression, progress, spread), 1):  # noqa: B007
-        out.write(member)
-    return count
-
-
 def warc_members(
     archive: Archive,
     selected: ExportSelection,
@@ -107,7 +88,10 @@ def warc_members(
     progress: Callable[[int], None] = lambda done: None,
     spread: PieceRunner | None = None,
 ) -> Iterator[bytes]:
-    """The same piece by piece: what the file is, then its records."""
+    """The selected part piece by piece: what the file is, then its records; `spread` may make them elsewhere.
+
+    A site or a project that is not known is NotFound before anything is made.
+    """
     return (member.data for member in located_members(archive, selected, compression, progress, spread))
 
 

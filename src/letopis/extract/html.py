@@ -42,6 +42,8 @@ _A, _AREA = LinkType.A, LinkType.AREA
 _UNLIKE_ASCII = ("utf-16", "utf-7", "iso-2022", "hz")
 """Charsets in which the bytes of plain letters mean something else."""
 _TEMPLATE_TAG = re.compile(rb"<(/?)template\b", re.IGNORECASE)
+_WHOLE_TEMPLATE_TAG = re.compile(rb"<(/?)template\b[^>]*", re.IGNORECASE)
+_SHADOW = b"shadowrootmode"
 _new_link = tuple.__new__
 
 
@@ -150,6 +152,7 @@ def read_html(source: Source, draft: PageDraft) -> None:
         skim_html(source, draft)
         return
     body, draft.charset = source.utf8()
+    body = with_open_shadow_trees(body)
     tree = parse_html(body)
     root = tree.root
     if root is None:
@@ -165,6 +168,19 @@ def read_html(source: Source, draft: PageDraft) -> None:
 def with_open_templates(body: bytes) -> bytes:
     """The page as its script would show it: the content of its templates is in the page."""
     return _TEMPLATE_TAG.sub(rb"<\1div", body)
+
+
+def with_open_shadow_trees(body: bytes) -> bytes:
+    """The page as browsers show it: the content of its shadow trees is in the page; that of other templates is not."""
+    shown: list[bool] = []
+
+    def opened(tag: re.Match[bytes]) -> bytes:
+        if not tag[1]:
+            shown.append(_SHADOW in tag[0])
+            return b"<div" if shown[-1] else tag[0]
+        return b"</div" if shown and shown.pop() else tag[0]
+
+    return _WHOLE_TEMPLATE_TAG.sub(opened, body) if _SHADOW in body else body
 
 
 def _read_templates(body: bytes, source: Source, draft: PageDraft) -> None:

@@ -17,7 +17,7 @@ from typing import Literal
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from letopis.extract.extraction import needs_own_process
-from letopis.extract.html import parse_html, with_open_templates
+from letopis.extract.html import parse_html, with_open_shadow_trees, with_open_templates
 from letopis.extract.html_elements import ANCHOR, ELEMENT_KINDS, FRAME_SELECTOR, TEXT, is_marked_frame
 from letopis.extract.metadata import says_little
 from letopis.extract.pages import Source, fold_whitespace
@@ -97,6 +97,7 @@ def main_content(page: Page, body: bytes, headers: Headers, form: ContentForm) -
     if page.content_type not in ("text/html", "application/xhtml+xml") or needs_own_process(body):
         return whole
     decoded, _ = Source(body, page.url, page.content_type, headers).utf8()
+    decoded = with_open_shadow_trees(decoded)
     found = _main_blocks(decoded, page.url, form)
     if says_little([Block(block.kind, block.text) for block in found]) and b"<template" in decoded:
         found = _main_blocks(with_open_templates(decoded), page.url, form)

@@ -210,7 +210,7 @@ _TEXT_FIELDS = (
 )
 
 
-def page_to_json(page: Page, indent: int | None = None) -> str:
+def page_to_json(page: Page) -> str:
     """One JSON object; blocks as `{"kind", "text"}`, links as `{"target", "type", "text", "rel", "title"}`."""
     data: dict[str, Any] = {name: getattr(page, name) for name in _TEXT_FIELDS}
     data["robots"] = sorted(page.robots)
@@ -220,7 +220,7 @@ def page_to_json(page: Page, indent: int | None = None) -> str:
     data["links"] = [link._asdict() for link in page.links]
     data["warnings"] = list(page.warnings)
     data["frame"] = sorted(page.frame)
-    return json.dumps(data, ensure_ascii=True, indent=indent)
+    return json.dumps(data, ensure_ascii=True)
 
 
 def page_from_json(text: str | bytes) -> Page:

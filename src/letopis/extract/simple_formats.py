@@ -90,16 +90,19 @@ def read_json(source: Source, draft: PageDraft) -> None:
     data = json.loads(decoded.text)
     if isinstance(data, dict):
         draft.head(title=next((data[key] for key in _TITLE_KEYS if isinstance(data.get(key), str)), ""))
-    for text in _values(data):
-        found = URL_IN_TEXT.fullmatch(text)
-        if found:
+    for name, text in _values(data):
+        if URL_IN_TEXT.fullmatch(text):
             draft.link(text, LinkType.A)
-        elif source.mode == "full":
-            draft.block(BlockKind.PARAGRAPH, text)
+        if source.mode == "full":
+            draft.block(BlockKind.PARAGRAPH, f"{name}: {text}" if name and len(text) <= _LONGEST_NAMED else text)
 
 
-def _values(data: object) -> Iterator[str]:
-    """All values in document order, whatever the nesting: words as they are, other values after their names."""
+_LONGEST_NAMED = 80
+"""Letters up to which a value says nothing without its name; a longer text is compared with that of other documents."""
+
+
+def _values(data: object) -> Iterator[tuple[str, str]]:
+    """All values in document order with the names nearest to them, whatever the nesting."""
     waiting: list[tuple[str, object]] = [("", data)]
     for _ in range(_MOST_VALUES):
         if not waiting:
@@ -109,11 +112,8 @@ def _values(data: object) -> Iterator[str]:
             waiting.extend(reversed(value.items()))
         elif isinstance(value, list):
             waiting.extend((name, part) for part in reversed(_runs(value)))
-        elif isinstance(value, str) and any(char.isalpha() for char in value):
-            yield value
         elif value not in ("", None):
-            said = value if isinstance(value, str) else json.dumps(value)
-            yield f"{name}: {said}" if name else said
+            yield name, value if isinstance(value, str) else json.dumps(value)
 
 
 _RUN = 32

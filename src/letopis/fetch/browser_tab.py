@@ -136,7 +136,10 @@ class BrowserTab:
         session.post("Page.enable")
         size = {"width": view.width, "height": view.height, "screenWidth": view.width, "screenHeight": view.height}
         metrics = size | {"deviceScaleFactor": 1, "mobile": False, "scale": view.scale}
-        session.post("Emulation.setDeviceMetricsOverride", metrics)
+        session.post("Emulation.setDeviceMetricsOverride", metrics | {"dontSetVisibleSize": True})
+        # Chromium draws all that is visible, also where a page that is drawn small leaves it empty.
+        drawn = {"width": max(1, round(view.width * view.scale)), "height": max(1, round(view.height * view.scale))}
+        session.post("Emulation.setVisibleSize", drawn)
         session.post("Emulation.setFocusEmulationEnabled", {"enabled": True})
         session.post("Page.setFontFamilies", {"fontFamilies": _FONTS})
 

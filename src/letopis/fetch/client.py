@@ -288,7 +288,7 @@ class Client:
         # By position, in half the time: every request comes through here.
         return Request(
             url, method, fields, "", "", request.unchanged_if if mine else (), request.limits, request.private_ok,
-            True, "", request.keep_wire, request.keep_partial, request.sink,
+            True, "", request.keep_partial, request.sink,
             request.body if method == request.method else b"",
         )  # fmt: skip
 

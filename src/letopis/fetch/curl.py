@@ -405,9 +405,8 @@ class CurlTransport:
         return Response(
             asked.url, asked.url, transfer.status, transfer.headers, body, transfer.header_at or self._clock(),
             time.monotonic() - transfer.started, address, (), transfer.failure, transfer.skipped,
-            transfer.header_bytes + transfer.body_bytes, transfer.warnings, transfer.http_version,
-            transfer.wire_body() if asked.keep_wire else b"", easy.getinfo(pycurl.REQUEST_SIZE), None, None,
-            None if asked.body else sent,
+            transfer.header_bytes + transfer.body_bytes, transfer.warnings, easy.getinfo(pycurl.REQUEST_SIZE),
+            None, None, None if asked.body else sent,
         )  # fmt: skip
 
     async def _pinned(self, url: str) -> str | Failure:

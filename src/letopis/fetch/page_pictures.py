@@ -7,14 +7,13 @@ again what stayed, also where it moved up or down.
 
 from __future__ import annotations
 
-import asyncio
 import struct
 import zlib
 from base64 import b64decode
 from collections.abc import Iterator
 from functools import lru_cache
 
-from letopis.fetch.devtools import DevtoolsSession
+from letopis.fetch.devtools import DevtoolsError, DevtoolsSession
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _LEVEL = 3
@@ -25,8 +24,10 @@ _SAME = b"\2"
 """Begins a row that contains only what differs from the row above."""
 _LEAST_ROWS = 12
 _MOST_ROWS = 96
-_MOST_GROWTH = 1032
-"""What deflated bytes can become at most; a picture that says to be larger gets no memory for it."""
+_PIECE = 8192
+"""Of packed bytes at once: fifteen million bytes in one piece of memory cost as much as to unpack them."""
+_CHECKSUM = 4
+"""Bytes of it, at the end of a stream of zlib."""
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 """Samples of a pixel, by the colour type of PNG."""
 COUNT_PIXELS = """async ([one, other]) => {
@@ -53,14 +54,19 @@ COUNT_PIXELS = """async ([one, other]) => {
 
 
 async def take_screenshot(session: DevtoolsSession, kind: str, most_height: int, scale: float) -> bytes:
-    """The whole page up to a height of its own pixels, drawn at a scale, as PNG or WebP; the page does not notice."""
+    """The whole page up to a height of its own pixels, drawn at a scale, as PNG or WebP; the page does not notice.
+
+    A PNG is packed in a hurry: what is kept is packed again, which takes as long as good compression by Chromium.
+    """
     size = (await session.send("Page.getLayoutMetrics"))["cssContentSize"]
     place = {"x": 0, "y": 0, "width": max(1, min(size["width"], 10_000)), "scale": max(0.1, min(scale, 1))}
     asked: dict[str, object] = {"format": kind, "clip": place | {"height": min(max(1, size["height"]), most_height)}}
-    # A PNG is compressed again here, which takes as long as good compression by Chromium.
     asked |= {"quality": 75} if kind == "webp" else {"optimizeForSpeed": True}
-    picture = b64decode((await session.send("Page.captureScreenshot", asked))["data"])
-    return picture if kind == "webp" else await asyncio.to_thread(packed_by_rows, picture)
+    try:
+        taken = await session.send("Page.captureScreenshot", asked)
+    except DevtoolsError:  # about one in a hundred, of a page that is just being drawn
+        taken = await session.send("Page.captureScreenshot", asked)
+    return b64decode(taken["data"])
 
 
 def width_of(picture: bytes) -> int:
@@ -74,28 +80,41 @@ def packed_by_rows(picture: bytes) -> bytes:
         chunks = list(_chunks(picture))
         width, height, depth, colour, _, _, interlaced = struct.unpack(">IIBBBBB", chunks[0][1])
         row = 1 + (width * depth * _CHANNELS[colour] + 7) // 8
-        packed = b"".join(data for name, data in chunks if name == b"IDAT")
-        # In one piece of memory: to grow and to copy fifteen million bytes costs as much as to unpack them.
-        rows = zlib.decompress(packed, bufsize=max(1, min(row * height + 1, _MOST_GROWTH * len(packed))))
+        stream = b"".join(data for name, data in chunks if name == b"IDAT")
+        packed = b"" if interlaced else _packed(stream, row, row * height)
     except (struct.error, zlib.error, KeyError, IndexError, ValueError):
         return picture
-    if interlaced or len(rows) != row * height:
+    if interlaced:
         return picture
     before = [chunk for chunk in chunks[: _first_data(chunks)] if chunk[0] != b"IDAT"]
     behind = [chunk for chunk in chunks[_first_data(chunks) :] if chunk[0] != b"IDAT"]
-    return _SIGNATURE + b"".join(_chunk(*one) for one in (*before, (b"IDAT", _packed(rows, row)), *behind))
+    return _SIGNATURE + b"".join(_chunk(*one) for one in (*before, (b"IDAT", packed), *behind))
 
 
-def _packed(rows: bytes, row: int) -> bytes:
-    packer, view, gap = zlib.compressobj(_LEVEL, wbits=-zlib.MAX_WBITS), memoryview(rows), _SAME + bytes(row - 1)
+def _packed(stream: bytes, row: int, size: int) -> bytes:
+    """The same rows; their checksum is that of the stream, so nobody needs to count it again."""
+    packer, gap = zlib.compressobj(_LEVEL, wbits=-zlib.MAX_WBITS), _SAME + bytes(row - 1)
     parts = [_HEAD]
-    for start, end in _strips(rows, row):
+    for rows, start, end in _strips(_unpacked(stream, size), row):
         ink = end
         while ink > start and rows.endswith(gap, start, ink):
             ink -= row
-        parts += [packer.compress(view[start:ink]), packer.flush(zlib.Z_FULL_FLUSH)]
+        parts += [packer.compress(memoryview(rows)[start:ink]), packer.flush(zlib.Z_FULL_FLUSH)]
         parts += [_packed_gap(gap, (end - ink) // row)] if ink < end else []
-    return b"".join((*parts, packer.flush(), zlib.adler32(rows).to_bytes(4)))
+    return b"".join((*parts, packer.flush(), stream[-_CHECKSUM:]))
+
+
+def _unpacked(stream: bytes, size: int) -> Iterator[bytes]:
+    """The rows in pieces that stay in the cache of the processor; ValueError unless they are as many bytes as said."""
+    unpacker, left = zlib.decompressobj(wbits=-zlib.MAX_WBITS), size
+    for at in range(len(_HEAD), len(stream), _PIECE):
+        piece = unpacker.decompress(stream[at : at + _PIECE])
+        left -= len(piece)
+        if left < 0:
+            break
+        yield piece
+    if left or not unpacker.eof:
+        raise ValueError("not the rows of this picture")
 
 
 @lru_cache(500)
@@ -105,15 +124,18 @@ def _packed_gap(row: bytes, count: int) -> bytes:
     return packer.compress(row * count) + packer.flush(zlib.Z_FULL_FLUSH)
 
 
-def _strips(rows: bytes, row: int) -> Iterator[tuple[int, int]]:
+def _strips(pieces: Iterator[bytes], row: int) -> Iterator[tuple[bytes, int, int]]:
     """Spans of rows that end in a gap: at a row that equals the one above, which its filter writes as zeros."""
-    gap, start = bytes(row - 1), 0
-    for end in range(row, len(rows), row):
-        enough = end - start >= _LEAST_ROWS * row and rows.endswith(gap, 0, end) and not rows.startswith(gap, end + 1)
-        if enough or end - start >= _MOST_ROWS * row:
-            yield start, end
-            start = end
-    yield start, len(rows)
+    gap, rows, start, end = bytes(row - 1), b"", 0, _LEAST_ROWS * row
+    for piece in pieces:
+        rows, start, end = rows[start:] + piece, 0, end - start
+        while end + row <= len(rows):  # the row behind it decides
+            is_gap = rows.endswith(gap, start, end) and not rows.startswith(gap, end + 1)
+            if is_gap or end - start >= _MOST_ROWS * row:
+                yield rows, start, end
+                start, end = end, end + (_LEAST_ROWS - 1) * row
+            end += row
+    yield rows, start, len(rows)
 
 
 def _first_data(chunks: list[tuple[bytes, bytes]]) -> int:

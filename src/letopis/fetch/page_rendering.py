@@ -24,7 +24,7 @@ from letopis.errors import UsageError
 from letopis.fetch.browser_tab import BrowserTab, TabView
 from letopis.fetch.chromium import Chromium
 from letopis.fetch.devtools import DevtoolsError, DevtoolsSession
-from letopis.fetch.page_pictures import take_screenshot
+from letopis.fetch.page_pictures import packed_by_rows, take_screenshot
 from letopis.fetch.page_steps import PageStep
 from letopis.model.web import HOP_FIELDS, Failure, FailureKind, Headers, LoadedPage, Request, Response, shown_headers
 
@@ -54,12 +54,28 @@ Scripts of workers come without a kind, as some data does.
 _NO_TEXTS = frozenset({"Image", "Font", "Media"})
 _FIELD_NAME = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _READ_PAGE = """((most, longest) => {
+  const top = document.documentElement, roots = [], inner = [];
+  for (const left = [document]; left.length;)
+    for (const one of left.pop().querySelectorAll("*")) {
+      const root = one.shadowRoot, frame = root ? null : one.contentDocument;
+      if (root) roots.push(root);
+      if (root || frame) left.push(root ?? frame);
+      inner.push(...(root ? root.children : frame?.body ? [frame.body] : []));
+    }
+  const markup = () => !top ? "" : !roots.length || !top.getHTML ? top.outerHTML
+    : top.cloneNode(false).outerHTML.slice(0, -"</html>".length) + top.getHTML({ shadowRoots: roots }) + "</html>";
   const kind = document.doctype ? new XMLSerializer().serializeToString(document.doctype) : "";
-  const page = kind + (document.documentElement ? document.documentElement.outerHTML : "");
+  const page = kind + markup();
   if (page.length > most) return [location.href, null, ""];
-  return [location.href, page, longest && document.body ? document.body.innerText.slice(0, longest) : ""];
+  const shown = () => [document.body, ...inner.filter((one) => one.checkVisibility())]
+    .map((one) => one.innerText ?? "").filter((text) => text.trim()).join("\\n\\n").slice(0, longest);
+  return [location.href, page, longest && document.body ? shown() : ""];
 })(%d, %d)"""
-"""Where it is, the document or null for one that is too large, and the text as shown."""
+"""Where it is, the document or null for one that is too large, and the text as shown.
+
+Open shadow trees are in both: as templates with `shadowrootmode` in the document, and their text behind that of the
+page, as is the text of frames that the page may read.
+"""
 _ICONS = """[...document.querySelectorAll("link[rel~=icon i][href]")].slice(0, 8)
   .forEach((link) => { new Image().src = link.href; });"""
 """A window would show them; a browser without one does not ask for them."""
@@ -99,7 +115,7 @@ class PageRenderer:
             # Clicks of steps are aimed at what is drawn.
             view = TabView(width, height, 1.0 if self._job.steps else _UNSEEN, self._settings.language)
             tab = await BrowserTab.open(chromium, view, self._intercept)
-            return await self._run(tab)
+            rendered = await self._run(tab)
         except (DevtoolsError, UsageError) as error:
             return self._failed(f"the page could not be rendered: {error}")
         finally:
@@ -107,6 +123,7 @@ class PageRenderer:
                 load.cancel()
             if tab is not None:
                 await tab.close()
+        return await _with_packed_picture(rendered)
 
     async def _run(self, tab: BrowserTab) -> Response:
         """As soon as the page has crashed what shows it, there is nothing left to wait for."""
@@ -312,6 +329,15 @@ class PageRenderer:
         fields = _fields(asked["headers"])
         private_ok = self._job.request.private_ok
         return Request(asked["url"], asked["method"], fields, limits=limits, private_ok=private_ok, body=body)
+
+
+async def _with_packed_picture(rendered: Response) -> Response:
+    """Packed when the page is closed: it would be drawn again meanwhile, as it was before its picture was taken."""
+    loaded = rendered.loaded
+    if loaded is None or not loaded.screenshot:
+        return rendered
+    screenshot = await asyncio.to_thread(packed_by_rows, loaded.screenshot)
+    return rendered._replace(loaded=loaded._replace(screenshot=screenshot))
 
 
 def viewport_of(settings: CaptureSettings) -> tuple[int, int]:

@@ -158,13 +158,9 @@ class Transfer:
         pieces = self._pieces
         whole = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         if self.failure is None and self._has_digest and self.status == 200 and self._sink is None:
-            forms = (whole, self.wire_body()) if self._wire is not None else (whole,)
+            forms = (whole, b"".join(self._wire)) if self._wire is not None else (whole,)
             self.warnings += digest_mismatches(self.headers, *forms)
         return whole
-
-    def wire_body(self) -> bytes:
-        """The body before content codings were undone, where it was kept."""
-        return b"".join(self._wire) if self._wire is not None else b""
 
     def release(self) -> None:
         """Lets go of the answer, so that an idle handle holds no page."""
@@ -203,7 +199,7 @@ class Transfer:
         return self._prepare_decoding(content_codings(coding)) if coding else self._prepare_decoding(())
 
     def _prepare_decoding(self, names: tuple[str, ...]) -> int | None:
-        if self.request.keep_wire or (names and self._has_digest and self._sink is None):
+        if names and self._has_digest and self._sink is None:
             self._wire = []
         if not names:
             return _GO_ON

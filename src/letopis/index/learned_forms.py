@@ -20,9 +20,8 @@ from pathlib import Path
 
 from letopis.binary import atomic_file, make_private_folder
 from letopis.errors import NotReady
-from letopis.index.base_forms import BaseForms
+from letopis.index.base_forms import SELDOM_ENDINGS, BaseForms, EndingPairs
 from letopis.index.form_tables import LemmaTable, write_lemma_table
-from letopis.index.word_endings import SELDOM_ENDINGS, EndingPairs
 from letopis.tuples import NamedTuple
 
 FEWEST_WORDS = 500

@@ -114,25 +114,19 @@ def links_of_site(moment: LinkSnapshot, site: str) -> list[LinkRow]:
 
 
 def _redirect_rows(moment: LinkSnapshot, numbers: Ints) -> list[LinkRow]:
-    return [
-        LinkRow(moment.url(number), moment.url(moment.redirect[number]), "redirect", "")
-        for number in numbers
-        if moment.kind[number] == REDIRECT
-    ]
+    found = [number for number in numbers if moment.kind[number] == REDIRECT]
+    return [LinkRow(moment.url(number), moment.url(moment.redirect[number]), "redirect", "") for number in found]
 
 
 def _link_rows(moment: LinkSnapshot, links: Ints) -> list[LinkRow]:
     texts = moment.graph.texts(moment.places(links))
     return [
         LinkRow(
-            moment.url(moment.sources[link]),
-            moment.url(moment.targets[link]),
-            moment.type_name(link),
-            *text,
+            moment.url(moment.sources[link]), moment.url(moment.targets[link]), moment.type_name(link), *text,
             None if moment.kind[end] == UNKNOWN else int(moment.status[end]),
         )
         for link, text, end in zip(links, texts, moment.ends[moment.targets[links]], strict=True)
-    ]
+    ]  # fmt: skip
 
 
 def broken_links(moment: LinkSnapshot, site: str | None = None) -> Iterator[BrokenRow]:
@@ -159,9 +153,7 @@ def broken_rows(moment: LinkSnapshot, links: Ints) -> Iterator[BrokenRow]:
 
 
 def _broken_row(moment: LinkSnapshot, link: int, end: int, text: str) -> BrokenRow:
-    target = int(moment.targets[link])
-    states = moment.graph.states
-    state = int(moment.state[end])
+    target, states, state = int(moment.targets[link]), moment.graph.states, int(moment.state[end])
     return BrokenRow(
         source=moment.url(moment.sources[link]), target=moment.url(target), status=int(moment.status[end]),
         since=time_or_none(states.since[state]) if state >= 0 else None, text=text,

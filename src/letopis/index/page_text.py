@@ -234,12 +234,14 @@ _CONTEXT = 90
 _MAX_SNIPPET = 240
 _OWN_TEXT = re.compile(f"^.{BODY}", re.MULTILINE)
 _PROSE = re.compile(f"^[^tkd1-6]{BODY}", re.MULTILINE)
+_LEAST, _BETWEEN = 80, " · "
+"""Characters that a snippet has where the page goes on: a name, a price or a link alone says little."""
 _MAX_WEIGHED_HITS = 40
 """Hits of one page that are weighed against each other."""
 
 
 class Snippet(NamedTuple):
-    """A piece of one block and where in it the hits are."""
+    """A piece of one block, of a short one with those behind it, and where in it the hits are."""
 
     text: str
     marks: tuple[tuple[int, int], ...] = ()
@@ -269,16 +271,17 @@ def snippet(text: str, pattern: re.Pattern[str] | None) -> Snippet:
     The page's own text comes before its frame (menus, footers), which comes before its head. Without a hit, or with one
     in the title alone, which stands above it anyway, the first words of the body.
     """
-    body = _body_start(text)
+    body, low = _body_start(text), lowered(text)
     if pattern is None:
-        return _opening(text, body)
-    low = lowered(text)
+        return _opening(text, low, body, pattern)
     hit = _best_hit(low, body, pattern)
     if hit is not None and _says_the_title(text, hit.start()) and (prose := _PROSE.search(text, hit.end())):
         body, later = prose.start(), islice(pattern.finditer(low, prose.start()), _MAX_WEIGHED_HITS)
         said = (one for one in later if not _is_in_frame(low, one) and not _says_the_title(text, one.start()))
         hit = next(said, None)
-    return _opening(text, body) if hit is None else _context_of(text, low, *hit.span(), pattern)
+    if hit is None:
+        return _opening(text, low, body, pattern)
+    return _context_of(text, low, *hit.span(), pattern)
 
 
 def _best_hit(low: str, body: int, pattern: re.Pattern[str]) -> re.Match[str] | None:
@@ -312,14 +315,14 @@ def _body_start(text: str) -> int:
     return at
 
 
-def _opening(text: str, body: int) -> Snippet:
+def _opening(text: str, low: str, body: int, pattern: re.Pattern[str] | None) -> Snippet:
     """The first block of the page's own text."""
     own = _OWN_TEXT.search(text, body)
     start = own.start() if own else body
     end = text.find("\n", start)
     block = text[start + LINE_LEAD : end if end >= 0 else len(text)]
     if len(block) <= _MAX_SNIPPET:
-        return Snippet(block)
+        return _going_on(Snippet(block), text, low, start, pattern)
     blank = block.rfind(" ", 0, _MAX_SNIPPET)
     return Snippet(block[: blank if blank > 0 else _MAX_SNIPPET] + " …")
 
@@ -345,4 +348,23 @@ def _context_of(text: str, low: str, start: int, end: int, pattern: re.Pattern[s
     for found in pattern.finditer(low, begin, stop):
         opens, closes = found.span()
         marks.append((opens + shift, closes + shift))
-    return Snippet(f"{lead}{text[begin:stop]}{' …' if stop < last else ''}", tuple(marks))
+    made = Snippet(f"{lead}{text[begin:stop]}{' …' if stop < last else ''}", tuple(marks))
+    return _going_on(made, text, low, first - LINE_LEAD, pattern)
+
+
+def _going_on(made: Snippet, text: str, low: str, line: int, pattern: re.Pattern[str] | None) -> Snippet:
+    """A short snippet with the blocks behind its own `line`, as long as these are content, or frame, like that."""
+    while len(made.text) < _LEAST:
+        after = text.find("\n", line) + 1
+        if not after or text[after + 1 : after + LINE_LEAD] != text[line + 1 : line + LINE_LEAD]:
+            break
+        line, start, end = after, after + LINE_LEAD, text.find("\n", after)
+        end = len(text) if end < 0 else end
+        stop = end if end - start <= _CONTEXT else max(start, text.rfind(" ", start, start + _CONTEXT))
+        if start < stop and text[start:stop] not in made.text:
+            shift = len(made.text) + len(_BETWEEN) - start
+            found = pattern.finditer(low, start, stop) if pattern is not None else ()
+            marks = tuple((one.start() + shift, one.end() + shift) for one in found)
+            more = f"{_BETWEEN}{text[start:stop]}{' …' if stop < end else ''}"
+            made = Snippet(made.text + more, made.marks + marks)
+    return made

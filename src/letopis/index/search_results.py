@@ -125,6 +125,7 @@ def _document_place(address: Any) -> tuple[int, int]:
 SearchOrder = Literal["relevance", "date", "rank"]
 MAX_SORTED = 10_000
 """Pages, those that fit best, that are put into another order."""
+_MOST_OF_A_FACET = 20
 _UNCOLLAPSED = 3
 """How many times as many pages are read if those with nearly the same text are collapsed."""
 FACET_FIELDS = ("site", "language", "type")
@@ -345,10 +346,10 @@ def count_results(index: WordIndex, question: WordQuery) -> int:
     return int(snapshot.searcher.search(query, 1, count=True).count)
 
 
-def search_facets(index: WordIndex, question: WordQuery, most: int = 20) -> list[SearchFacet]:
+def search_facets(index: WordIndex, question: WordQuery) -> list[SearchFacet]:
     """Which sites, languages and types the answer has, the most frequent first."""
     snapshot = index.snapshot()
-    asked = {name: {"terms": {"field": name, "size": most}} for name in FACET_FIELDS}
+    asked = {name: {"terms": {"field": name, "size": _MOST_OF_A_FACET}} for name in FACET_FIELDS}
     query = QueryBuilder(snapshot, question).query(question, named=anchor_matches(index, snapshot, question).weights())
     answer = snapshot.searcher.aggregate(query, asked)
     found = [

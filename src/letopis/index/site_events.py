@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 from heapq import nsmallest
-from typing import Any
 
 from letopis.errors import NotFound, crawl_remedy
 from letopis.index.link_graph import Graph, LinkSnapshot, Mask
@@ -46,10 +45,6 @@ class SiteEvent(NamedTuple):
     removed: str = ""
     added: str = ""
     verdict: str = ""
-
-    def row(self) -> dict[str, Any]:
-        """The fields that say something."""
-        return {name: value for name, value in self._asdict().items() if value not in ("", None)}
 
 
 class SiteDifference:

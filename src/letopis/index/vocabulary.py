@@ -18,7 +18,12 @@ from letopis.index.word_documents import ABSENT, ANY_START, PHRASE_STARTS, STATE
 from letopis.lazy import Occur, Query
 from letopis.tuples import NamedTuple
 
-_LATIN = range(0xC0, 0x250)
+_BEARING = frozenset((*range(0xC0, 0x250), *range(0x386, 0x3CF), *range(0x1E00, 0x2000)))
+"""Letters of the Latin and the Greek script that may bear accents."""
+_PLAIN = {"ł": "l", "ø": "o", "đ": "d", "ħ": "h", "ı": "i", "ß": "ss", "æ": "ae", "œ": "oe"}
+"""How letters that no accent makes are written where they are missing."""
+_PAIRS = {"ss": "ß", "ae": "æä", "oe": "œöø", "ue": "ü", "aa": "å"}
+"""Two letters that may stand for one."""
 MAX_VARIANTS = 8
 """Words that are taken for the same but for their accents."""
 _SHORTEST_TYPO, _SHORTEST_TWO_TYPOS = 4, 6
@@ -56,21 +61,21 @@ class KnownWord(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def folded(word: str) -> str:
-    """A word without the accents of Latin letters; other scripts are left alone."""
+    """A word without the accents of Latin and Greek letters; other scripts are left alone."""
     if word.isascii():
         return word
     return "".join(_base_letter(letter) for letter in word)
 
 
 def _base_letter(letter: str) -> str:
-    if ord(letter) not in _LATIN:
+    if ord(letter) not in _BEARING:
         return letter
-    return unicodedata.normalize("NFD", letter)[0]
+    return _PLAIN.get(letter) or unicodedata.normalize("NFD", letter)[0]
 
 
 def _accented_letters() -> dict[str, str]:
     found: dict[str, str] = {}
-    for letter in map(chr, _LATIN):
+    for letter in map(chr, sorted(_BEARING)):
         base = _base_letter(letter)
         if letter.islower() and base != letter:
             found[base] = found.get(base, base) + letter
@@ -78,11 +83,17 @@ def _accented_letters() -> dict[str, str]:
 
 
 _ACCENTED = _accented_letters()
+_PARTS = re.compile(f"{'|'.join(_PAIRS)}|.", re.DOTALL)
 
 
 def accent_pattern(word: str) -> str:
-    """A regular expression of all words that differ from this one in accents alone."""
-    return "".join(f"[{_ACCENTED[letter]}]" if letter in _ACCENTED else letter for letter in folded(word))
+    """A regular expression of all words that differ from this one in accents, or in letters written as two, alone."""
+    return _PARTS.sub(lambda part: _part_pattern(part[0]), folded(word))
+
+
+def _part_pattern(part: str) -> str:
+    letters = "".join(f"[{_ACCENTED[letter]}]" if letter in _ACCENTED else letter for letter in part)
+    return f"(?:{letters}|[{_PAIRS[part]}])" if part in _PAIRS else letters
 
 
 def accent_variants(source: WordSource, word: str) -> tuple[str, ...]:

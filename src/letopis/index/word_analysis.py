@@ -16,14 +16,13 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from letopis.archive.index_facts import VersionLog
+from letopis.archive.index_facts import VersionLog, gone_since
 from letopis.errors import NotFound, UsageError
 from letopis.index.page_text import FRAME, LINE_LEAD, MAX_WORD_LENGTH, WORD, StoredPage, lowered, nfc, split_words
 from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
 from letopis.index.word_documents import STATE_NOW
 from letopis.index.word_index import WordIndex
 from letopis.index.word_queries import QueryBuilder
-from letopis.index.word_runs import OPEN_END
 from letopis.index.word_snapshot import WordSnapshot
 from letopis.lazy import Occur, Order, Query
 from letopis.model import from_millis
@@ -160,7 +159,7 @@ class PhraseHistory:
     """The life of a phrase.
 
     `first` is when a version with it was first captured, `last` when one was last seen. `gone` is when the page that
-    had it last was first seen without it; None while some page still has it.
+    had it last was first seen without it, or first answered 404 or 410; None while some page still has it.
     """
 
     phrase: str
@@ -237,16 +236,46 @@ def _first_by(snapshot: WordSnapshot, query: Any, field: str, order: Any) -> Any
     return snapshot.searcher.search(query, 1, count=False, order_by_field=field, order=order).hits[0][1]
 
 
+class _Seen(NamedTuple):
+    """A document with a phrase: when it was last seen there, which one, and when its version was captured."""
+
+    seen: int
+    address: Any
+    newest: int
+
+
 def _last_seen(index: WordIndex, snapshot: WordSnapshot, query: Any) -> tuple[Any, int, datetime | None]:
-    """The document that was seen last, when, and by when it was gone."""
-    standing = snapshot.every(_both(query, Query.term_query(snapshot.schema, "state", STATE_NOW, "basic")))
-    candidates = standing or [_first_by(snapshot, query, "until", Order.Desc)]
-    pages, *columns = (snapshot.numbers(name, candidates) for name in ("resource", "number", "newest"))
+    """The document that was seen last, when, and by when it was gone: its text, or the page itself (404, 410)."""
+    current = Query.term_query(snapshot.schema, "state", STATE_NOW, "basic")
+    standing = _latest_first(index, snapshot, snapshot.every(_both(query, current)))
+    last, gone = None, None
+    for page in standing:
+        url = snapshot.stored(page.address).url
+        since = gone_since(index.archive, {url: from_millis(page.newest)}).get(url)
+        if since is None:
+            return page.address, page.seen, None
+        if last is None or gone is None or (page.seen, since) > (last.seen, gone):
+            last, gone = page, since
+    replaced = Query.boolean_query([(Occur.Must, query), (Occur.MustNot, current)])
+    hits = snapshot.searcher.search(replaced, 1, count=False, order_by_field="until", order=Order.Desc).hits
+    for _, address in hits:
+        ended = _latest_first(index, snapshot, [address])[0]
+        if last is None or ended.seen > last.seen:
+            last, gone = ended, from_millis(snapshot.numbers("until", [address])[0])
+    if last is None:
+        raise NotFound("no version has these words")
+    return last.address, last.seen, gone
+
+
+def _latest_first(index: WordIndex, snapshot: WordSnapshot, found: list[Any]) -> list[_Seen]:
+    """Documents in the order in which they were last seen, the latest first."""
+    pages, *columns = (snapshot.numbers(name, found) for name in ("resource", "number", "newest"))
     checks = VersionLog(index.archive).last_seen(pages)
-    seen = [checks.get((page, number), time) for page, number, time in zip(pages, *columns, strict=True)]
-    best = max(range(len(candidates)), key=lambda place: (seen[place], -place))
-    until = snapshot.numbers("until", [candidates[best]])[0]
-    return candidates[best], seen[best], None if until == OPEN_END else from_millis(until)
+    seen = [
+        _Seen(checks.get((page, number), newest), address, newest)
+        for address, page, number, newest in zip(found, pages, *columns, strict=True)
+    ]
+    return sorted(seen, key=lambda page: -page.seen)
 
 
 MAX_KEYWORDS = 12

@@ -18,9 +18,9 @@ from typing import Any
 from letopis.archive.jobs import JobQuery
 from letopis.config import Settings
 from letopis.errors import NotFound, UsageError
-from letopis.index.xslt import XsltLimits, run_xslt
 from letopis.jobs.documents import MAX_XML_BYTES, read_schema, read_xml
 from letopis.jobs.execution import JobContext
+from letopis.jobs.xslt import XsltLimits, run_xslt
 from letopis.lazy import etree
 
 STYLESHEETS = {

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Literal
 
 from letopis import extract
 from letopis.archive import Archive, Identity
-from letopis.archive.mute_rules import mute_rules_of
 from letopis.archive.page_memory import PageMemory
 from letopis.change.fingerprints import Fingerprint, fingerprint
 from letopis.change.profiles import HostProfile, PageHabits
@@ -23,9 +22,11 @@ from letopis.model import Change, Headers, Observation, Outcome, Page, Response
 from letopis.urls import host as host_of
 
 if TYPE_CHECKING:
+    from letopis.archive import mute_rules
     from letopis.change import verdict
-else:
-    verdict = lazy("letopis.change.verdict")  # a crawl that meets new pages compares none
+else:  # a crawl that meets new pages compares none
+    mute_rules = lazy("letopis.archive.mute_rules")
+    verdict = lazy("letopis.change.verdict")
 
 _HOSTS_IN_MEMORY = 1024
 
@@ -154,7 +155,7 @@ class PageReader:
         old = _read_page(before.body, known.final_url, before.headers)
         habits = self._noise.habits(known.resource, known.number)
         # Pages, not fingerprints: links and long paragraphs need details that fingerprints omit.
-        settings, rules = self._archive.settings.change, mute_rules_of(self._archive, url)
+        settings, rules = self._archive.settings.change, mute_rules.mute_rules_of(self._archive, url)
         change = verdict.compare(page, [old], self._noise.profile(url), settings, habits=habits, rules=rules)
         self._learn(url, habits, fingerprint(old), fingerprint(page))
         return change

@@ -146,3 +146,17 @@ class Change(NamedTuple):
         if self.same_bytes:
             return "unchanged"
         return {None: "", False: "noise", True: "changed"}[self.meaningful]
+
+
+class FilterKind(StrEnum):
+    """What a filter does; the words are those of settings and the command line."""
+
+    CSS = "css"
+    XPATH = "xpath"
+    REMOVE = "remove"
+    JSONPATH = "jsonpath"
+    INCLUDE = "include"
+    EXCLUDE = "exclude"
+    IGNORE = "ignore"
+    PRICE = "price"
+    STOCK = "stock"

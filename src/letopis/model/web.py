@@ -89,10 +89,9 @@ class Request(NamedTuple):
     `etag` and `last_modified` make it conditional. `unchanged_if` holds the Content-Length and digest fields of the
     stored version: an answer that repeats them is not downloaded (Response.skipped). Both belong to the URL
     `validators_for` and are sent to no other hop; empty means every hop. `private_ok` allows loopback, private and
-    link-local addresses. `keep_wire` keeps the body as it travelled, content codings and all; `keep_partial` keeps what
-    had arrived of a body that failed or was too large, which is dropped otherwise. `sink` takes the body of an answer
-    200 piece by piece as it comes, decoded; the response then has none. `body` is what other methods than GET and HEAD
-    send.
+    link-local addresses. `keep_partial` keeps what had arrived of a body that failed or was too large, which is dropped
+    otherwise. `sink` takes the body of an answer 200 piece by piece as it comes, decoded; the response then has none.
+    `body` is what other methods than GET and HEAD send.
     """
 
     url: str
@@ -105,7 +104,6 @@ class Request(NamedTuple):
     private_ok: bool = True
     follow: bool = True
     validators_for: str = ""
-    keep_wire: bool = False
     keep_partial: bool = False
     sink: Callable[[bytes], object] | None = None
     body: bytes = b""
@@ -149,10 +147,10 @@ class Response(NamedTuple):
     """What came back. `status` is 0 when no HTTP answer arrived at all.
 
     `body` is decoded (content codings undone); `wire_bytes` counts what came in, headers included, `sent_bytes` what
-    went out, over all hops. `wire_body` is the body before decoding when it was asked for. `at` is when the response
-    header arrived, or when the failure was seen. `failure` may stand beside a status: a body that was too large keeps
-    its headers. `as_sent` is the answer of the server where a browser made this one of it, or failed to; `loaded` what
-    came with a whole page. `request` is what the last hop was asked; None for one with a body.
+    went out, over all hops. `at` is when the response header arrived, or when the failure was seen. `failure` may stand
+    beside a status: a body that was too large keeps its headers. `as_sent` is the answer of the server where a browser
+    made this one of it, or failed to; `loaded` what came with a whole page. `request` is what the last hop was asked;
+    None for one with a body.
     """
 
     url: str
@@ -168,8 +166,6 @@ class Response(NamedTuple):
     skipped: bool = False
     wire_bytes: int = 0
     warnings: tuple[str, ...] = ()
-    http_version: str = "1.1"
-    wire_body: bytes = b""
     sent_bytes: int = 0
     as_sent: Response | None = None
     loaded: LoadedPage | None = None

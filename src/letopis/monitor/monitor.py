@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from letopis.archive import Archive
 from letopis.archive.observers import ObserverMarks
-from letopis.errors import BadUrl, DocumentTooLarge, LetopisError, Refused, Unavailable, UnknownVersion
+from letopis.errors import BadUrl, DocumentTooLarge, LetopisError, Refused, Unavailable, UnknownVersion, UsageError
 from letopis.fetch import private_ok
 from letopis.lazy import lazy
 from letopis.model import Check, FailureKind, Moment, Outcome, Version, as_moment
@@ -86,6 +86,8 @@ class Monitor:
         self, urls: Iterable[str], *, now: bool = False, progress: Callable[[int], None] = lambda done: None
     ) -> list[Check]:
         """Checks many URLs at once; failures, including invalid URLs, are in the checks and are not raised."""
+        if isinstance(urls, str):
+            raise UsageError(f"'{urls[:80]}' is one address; give a list of them, or ask get('...').check()")
         texts = list(urls)
         addresses, found = usable_addresses(texts, self.archive.clock())
         checks = self.look(list(addresses.values()), self.options._replace(now=now), progress)

@@ -14,13 +14,13 @@ from letopis.archive import Archive
 from letopis.archive.mute_rules import mute_rules_of
 from letopis.archive.verdicts import verdict_between
 from letopis.change.diff_formats import unified_diff
-from letopis.change.filters import ContentFilter, FilterKind, filter_page, filter_source, filter_text
+from letopis.change.filters import ContentFilter, filter_page, filter_source, filter_text
 from letopis.change.values import first_number
 from letopis.change.verdict import compare
 from letopis.errors import NotFound, UnknownVersion, UsageError
 from letopis.extract.feeds import SitemapEntry, sitemap_entries
 from letopis.model import Change, Check, Outcome, Page, Version, rfc3339
-from letopis.model.page import SAME_TEXT
+from letopis.model.page import SAME_TEXT, FilterKind
 from letopis.monitor.alerts import WatchDifference
 from letopis.monitor.checker import Checker, CheckOptions
 from letopis.monitor.watch import Watch, WatchedValue, parse_filters

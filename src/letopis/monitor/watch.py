@@ -19,6 +19,7 @@ from letopis.fetch.headers import is_sendable_header
 from letopis.fetch.page_steps import parse_steps
 from letopis.lazy import lazy
 from letopis.model import LONGEST_DURATION, Headers, from_millis, parse_duration
+from letopis.model.page import FilterKind
 from letopis.monitor.watch_times import Cron, WeeklyHours, parse_zone
 from letopis.tuples import NamedTuple
 
@@ -165,8 +166,7 @@ _BOUNDS = {AlertConditionKind.BELOW: operator.lt, AlertConditionKind.ABOVE: oper
 WatchKind = Literal["page", "sitemap"]
 FilterText = tuple[str, str]
 """A filter as kind and expression; `parse_filters` makes of it what compares."""
-FILTER_KINDS = ("css", "xpath", "remove", "jsonpath", "include", "exclude", "ignore", "price", "stock")
-"""The kinds of `letopis.change.filters.FilterKind`, known without loading what compares."""
+FILTER_KINDS = tuple(map(str, FilterKind))
 
 
 def parse_filters(texts: Sequence[FilterText]) -> list[filters.ContentFilter]:
@@ -174,7 +174,7 @@ def parse_filters(texts: Sequence[FilterText]) -> list[filters.ContentFilter]:
     for kind, _ in texts:
         if kind not in FILTER_KINDS:
             raise UsageError(f"'{kind[:70]}' is not a kind of filter; choose {', '.join(FILTER_KINDS)}")
-    return [filters.ContentFilter(filters.FilterKind(kind), expression) for kind, expression in texts]
+    return [filters.ContentFilter(FilterKind(kind), expression) for kind, expression in texts]
 
 
 def _frozen(value: Any) -> Any:

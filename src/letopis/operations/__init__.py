@@ -2,12 +2,13 @@
 
 from letopis.model import json_value
 from letopis.operations.answers import Answer, Document, Rows, Value
-from letopis.operations.context import Cancelled, Context, LocalContext, Progress, Silent
+from letopis.operations.context import BoundedWork, Cancelled, Context, LocalContext, Progress, Silent
 from letopis.operations.operation import Operation, Route, operation
 from letopis.operations.parameters import Parameter, bind, parameter, parameters_of
 
 __all__ = [
     "Answer",
+    "BoundedWork",
     "Cancelled",
     "Context",
     "Document",

@@ -25,7 +25,7 @@ from letopis.model import from_millis, to_millis
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
-from letopis.operations.parameters import NOT_CLI, Parameters, parameter
+from letopis.operations.parameters import NOT_CLI, NoParameters, Parameters, parameter
 
 Role = Literal["guest", "user", "owner"]
 TokenScope = Literal["read", "write"]
@@ -39,10 +39,6 @@ _USER = "Name of the user."
 def account_name(help: str) -> Any:
     """A parameter that names a user, a token or a project."""
     return parameter(help, argument=True, longest=LONGEST_NAME)
-
-
-class AccountsQuery(Parameters):
-    """All accounts that the requester may see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +92,7 @@ def add_user(context: Context, asked: AddUserCommand) -> Value[UserRow]:
     "list_users", right=OWN, verb="users list", route=("GET", "/users"), listed="users", creates=False,
     examples=("letopis users list --json",),
 )  # fmt: skip
-def list_users(context: Context, asked: AccountsQuery) -> Rows[UserRow]:
+def list_users(context: Context, asked: NoParameters) -> Rows[UserRow]:
     """List users with their roles and groups, and when each signed in last."""
     return Rows([_user_row(context, user) for user in accounts_of(context.archive).users()])
 
@@ -276,7 +272,7 @@ class TokenRow:
     "list_tokens", right=WRITE, verb="tokens list", route=("GET", "/tokens"), listed="tokens", creates=False,
     examples=("letopis tokens list",),
 )  # fmt: skip
-def list_tokens(context: Context, asked: AccountsQuery) -> Rows[TokenRow]:
+def list_tokens(context: Context, asked: NoParameters) -> Rows[TokenRow]:
     """List your tokens, their last use and when they expire; owners see all. Secrets are not stored."""
     return Rows([
         TokenRow(token.name, token.owner, token.scope, *map(_moment, (token.created, token.used, token.expires)))
@@ -396,7 +392,7 @@ def invite_user(context: Context, asked: InviteCommand) -> Value[NewInvitation]:
     "list_invitations", right=OWN, verb="users invitations", route=("GET", "/invitations"), listed="invitations",
     creates=False, examples=("letopis users invitations",),
 )  # fmt: skip
-def list_invitations(context: Context, asked: AccountsQuery) -> Rows[InvitationRow]:
+def list_invitations(context: Context, asked: NoParameters) -> Rows[InvitationRow]:
     """List the invitations that can still be used."""
     return Rows([_row(one) for one in invitations_of(context.archive).waiting(to_millis(context.moment()))])
 

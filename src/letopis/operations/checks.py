@@ -19,7 +19,7 @@ from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import CLI_ONLY, NOT_CLI, Parameters, parameter
 from letopis.tuples import NamedTuple
-from letopis.urls import parse_user_url
+from letopis.urls import join, parse_user_url
 
 if TYPE_CHECKING:
     from letopis.archive import verdicts
@@ -111,14 +111,29 @@ class CheckResult(NamedTuple):
 def check_result(check: Check) -> CheckResult:
     """A check as it is shown."""
     (
-        url, final_url, checked_at, available, status, outcome, version, digest, length, content_type, hops, error,
+        url, final_url, checked_at, available, status, outcome, version, digest, length, content_type, _, error,
         warnings, _, meaningful, score, blocks, cached, news, failure, reason, muted,
     ) = check  # fmt: skip
-    redirects = tuple([FollowedRedirect(hop.url, hop.status, hop.location) for hop in hops]) if hops else ()
     return CheckResult(
-        url, final_url, checked_at, available, status, outcome, version, digest, length, content_type, redirects, error,
-        warnings, meaningful, score, blocks, cached, news, failure, shown_headers(check), check.verdict, reason, muted,
+        url, final_url, checked_at, available, status, outcome, version, digest, length, content_type,
+        _followed(check), error, warnings, meaningful, score, blocks, cached, news, failure, shown_headers(check),
+        check.verdict, reason, muted,
     )  # fmt: skip
+
+
+def _followed(check: Check) -> tuple[FollowedRedirect, ...]:
+    return tuple([FollowedRedirect(hop.url, hop.status, hop.location) for hop in check.redirects])
+
+
+_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+
+
+def redirected_to(check: Check | CheckResult) -> str:
+    """Where an address leads: what answered in its place, or for a crawl, which looks there apart, what it names."""
+    if check.final_url not in ("", check.url):
+        return check.final_url
+    target = next((value for name, value in check.headers if name.lower() == "location"), "")
+    return (join(check.url, target) or target) if check.status in _REDIRECTS else ""
 
 
 def shown_headers(check: Check) -> tuple[HeaderField, ...]:
@@ -130,6 +145,8 @@ def _sentence(check: CheckResult) -> str:
     text = f"{'not asked' if check.available is None else check.outcome}: {check.url}"
     if check.version is not None:
         text += f" version {check.version}"
+    if elsewhere := redirected_to(check):
+        text += f", redirected to {elsewhere}"
     if check.verdict == "noise":
         text += f", noise ({check.reason})"
     if check.muted:
@@ -250,7 +267,10 @@ class PageListQuery(Parameters):
 
 
 class RecordedCheck(NamedTuple):
-    """One check of a page in its history; `available` is null if no request was sent."""
+    """One check of a page in its history; `available` is null if no request was sent.
+
+    `redirected_to` is the address that answered instead, empty where the page itself did.
+    """
 
     time: datetime
     status: int
@@ -265,11 +285,15 @@ class RecordedCheck(NamedTuple):
     verdict: str
     reason: str
     muted: tuple[str, ...]
+    redirected_to: str
+    redirects: tuple[FollowedRedirect, ...]
+    warnings: tuple[str, ...]
 
 
 @operation(
     "history", right=READ, verb="history", route=("GET", "/history"), about={"url": str, "cursor": str | None},
-    columns=("time", "status", "available", "verdict", "version", "score", "reason", "error"), errors=(404,),
+    columns=("time", "status", "available", "verdict", "version", "score", "reason", "error", "redirected_to"),
+    errors=(404,),
     examples=(
         "letopis history https://example.org/",
         "letopis history https://example.org/ --from 2024-01-01 --to 2024-01-31 --json",
@@ -294,6 +318,7 @@ def _recorded_check(check: Check) -> RecordedCheck:
     return RecordedCheck(
         check.checked_at, check.status, check.available, check.outcome, check.version, check.meaningful, check.score,
         check.error, check.failure, shown_headers(check), check.verdict, check.reason, check.muted,
+        redirected_to(check), _followed(check), check.warnings,
     )  # fmt: skip
 
 

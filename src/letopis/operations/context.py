@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from time import monotonic
 from typing import Literal, Protocol
 
 from letopis.archive import Archive
 from letopis.archive.audit import seconds_to_next_day, usage_of
 from letopis.config import Settings
-from letopis.errors import LetopisError, NotReady, QuotaUsedUp, Refused
+from letopis.errors import LetopisError, NotReady, QuotaUsedUp, Refused, TooCostly
 from letopis.fetch import Origin, is_private_url
 from letopis.model import to_millis
 from letopis.model.rights import OWN
@@ -50,6 +51,23 @@ class Silent:
 
 
 SILENT = Silent()
+
+
+class BoundedWork(Silent):
+    """Work that is stopped when its time is up, and what it remarks."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._end = monotonic() + seconds
+        self.remarks: list[str] = []
+
+    def remark(self, sentence: str) -> None:
+        """Kept for the answer."""
+        self.remarks.append(sentence)
+
+    def cancelled(self) -> bool:
+        """Whether the time is up."""
+        return monotonic() > self._end
 
 
 class Context(NamedTuple):
@@ -110,6 +128,10 @@ class Context(NamedTuple):
         """Whether whoever asks has all of a right."""
         return self.rights & right == right
 
+    def may_change(self, owner: str) -> bool:
+        """Whether whoever asks may change what belongs to a user: who made it, and the owners of the archive."""
+        return self.may(OWN) or bool(owner and owner == self.user)
+
     def charge(self, what: Literal["checks", "watches"], amount: int = 1) -> None:
         """Counts against the day's share of whoever asks; QuotaUsedUp when it is used up. Owners have no limit.
 
@@ -147,8 +169,10 @@ class Context(NamedTuple):
         return lambda done, of: self.steps(what, of)(done)
 
     def raise_if_cancelled(self) -> None:
-        """Raises Cancelled when nobody wants the answer any more."""
+        """Raises Cancelled when nobody wants the answer any more, TooCostly when its time is up."""
         if self.progress.cancelled():
+            if isinstance(self.progress, BoundedWork):
+                raise TooCostly(f"this takes more than {self.progress.seconds:g} s; ask for a part: a site, fewer rows")
             raise Cancelled("stopped; what was recorded stays")
 
 

@@ -241,8 +241,9 @@ _PLAN_STATES: dict[PlanState, str] = {
 def _visit_sentence(row: VisitExplanation) -> str:
     sentence = f"{row.url}: {row.state}"
     if row.next_visit is not None:
-        span = format_span(row.interval_seconds)
-        sentence += f"; next visit {rfc3339(row.next_visit)}, {span} after the last ({row.policy})"
+        sentence += f"; next visit {rfc3339(row.next_visit)}"
+        if row.interval_seconds:
+            sentence += f", {format_span(row.interval_seconds)} after the last ({row.policy})"
     if row.visits:
         sentence += f"; {counted(row.visits, 'visit')} of crawls found {counted(row.changes, 'change')}"
     return sentence + (f"; {counted(row.failures, 'failure')} in a row" if row.failures else "")

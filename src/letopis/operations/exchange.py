@@ -82,8 +82,9 @@ class ExportQuery(Parameters):
         if self.kind in _PAGE_KINDS and self.url is None:
             raise UsageError(f"{self.kind} holds one page; name its address")
         if self.url is not None and self.kind not in _OF_A_PAGE:
+            pages = ", ".join(_OF_A_PAGE)
             raise UsageError(
-                f"{self.kind} is of a part of the archive; name one page for {' or '.join(_OF_A_PAGE)} alone"
+                f"{self.kind} is not of one page, as {pages} are; name its host with 'site', or leave it out"
             )
         if self.at is not None and self.url is None:
             raise UsageError("'at' needs the address of a page; give one, or use 'from' and 'to'")
@@ -196,16 +197,10 @@ def _har_pieces(export: _Export) -> Iterator[bytes]:
     return har_pieces(export.context.archive, export.asked.selected, export.counted)
 
 
-def _url_pieces(export: _Export) -> Iterator[bytes]:
-    return url_list(export.context.archive, export.asked.selected, export.counted)
-
-
-def _opml_pieces(export: _Export) -> Iterator[bytes]:
-    return opml_list(export.context.archive, export.asked.selected, export.counted)
-
-
-def _bookmark_pieces(export: _Export) -> Iterator[bytes]:
-    return bookmark_list(export.context.archive, export.asked.selected, export.counted)
+def _list_pieces(
+    listed: Callable[[Archive, ExportSelection, Callable[[int], None]], Iterator[bytes]],
+) -> Callable[[_Export], Iterator[bytes]]:
+    return lambda export: listed(export.context.archive, export.asked.selected, export.counted)
 
 
 def _write_pieces(export: _Export, target: Path) -> dict[str, int]:
@@ -291,9 +286,9 @@ _FORMATS: dict[ExportKind, _Format] = {
     "har": _Format(_write_pieces, _har_pieces, "application/json", around=2),
     "mhtml": _Format(_write_pieces, _mhtml_pieces, "multipart/related", "captures", around=2),
     "singlefile": _Format(_write_pieces, _single_file_pieces, "text/html; charset=utf-8", "pages", ".html"),
-    "urls": _Format(_write_pieces, _url_pieces, "text/plain; charset=utf-8", "pages", ".txt"),
-    "opml": _Format(_write_pieces, _opml_pieces, "text/x-opml; charset=utf-8", "pages", around=2),
-    "bookmarks": _Format(_write_pieces, _bookmark_pieces, "text/html; charset=utf-8", "pages", ".html", 2),
+    "urls": _Format(_write_pieces, _list_pieces(url_list), "text/plain; charset=utf-8", "pages", ".txt"),
+    "opml": _Format(_write_pieces, _list_pieces(opml_list), "text/x-opml; charset=utf-8", "pages", around=2),
+    "bookmarks": _Format(_write_pieces, _list_pieces(bookmark_list), "text/html; charset=utf-8", "pages", ".html", 2),
 }
 
 

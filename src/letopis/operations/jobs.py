@@ -37,7 +37,7 @@ from letopis.operations.job_rows import (
     stored_query_of,
 )
 from letopis.operations.operation import operation
-from letopis.operations.parameters import CLI_ONLY, Parameters, parameter
+from letopis.operations.parameters import CLI_ONLY, NoParameters, Parameters, parameter
 
 MAX_JOBS = 10_000
 _MAX_NUMBER = 2**63 - 1
@@ -178,16 +178,12 @@ def job_counts(context: Context) -> dict[str, int]:
     return JobQueue(context.archive).counts()
 
 
-class FavouritesQuery(Parameters):
-    """All of them."""
-
-
 @operation(
     "favourites", right=READ, verb="jobs favourites", route=("GET", "/jobs/favourites"),
     columns=("name", "owner", "package", "refresh", "due", "answer", "uses"),
     examples=("letopis jobs favourites", "letopis jobs favourites --json"),
 )  # fmt: skip
-def list_favourites(context: Context, asked: FavouritesQuery) -> Rows[StoredQuery]:
+def list_favourites(context: Context, asked: NoParameters) -> Rows[StoredQuery]:
     """List stored queries, with when they run again."""
     return Rows(map(stored_query_of, JobQueue(context.archive).stored_queries(requester_of(context))))
 
@@ -195,7 +191,7 @@ def list_favourites(context: Context, asked: FavouritesQuery) -> Rows[StoredQuer
 @operation(
     "packages", right=READ, verb="jobs packages", route=("GET", "/jobs/packages"), examples=("letopis jobs packages",)
 )
-def list_packages(context: Context, asked: FavouritesQuery) -> Rows[PackageInfo]:
+def list_packages(context: Context, asked: NoParameters) -> Rows[PackageInfo]:
     """List the packages for queries, and where each comes from."""
     known = packages(context.archive.settings).values()
     shown = context.may(OWN)  # where folders lie is not for everybody
@@ -249,10 +245,9 @@ class JobNumber(Parameters):
     id: int = parameter(_ID, argument=True, at_least=1, at_most=_MAX_NUMBER)
 
 
-class ShowQuery(Parameters):
+class ShowQuery(JobNumber):
     """Which job, and which part of it."""
 
-    id: int = parameter(_ID, argument=True, at_least=1, at_most=_MAX_NUMBER)
     result: bool = parameter("Print the result XML; with --json the same as JSON.", default=False, doors=CLI_ONLY)
     log: bool = parameter("Print the log.", default=False, doors=CLI_ONLY)
     query: bool = parameter("Print the job file.", default=False, doors=CLI_ONLY)
@@ -298,10 +293,9 @@ def _stylesheet_file(name: str) -> bytes:
         raise UsageError(f"cannot read {name}: {error.strerror}; give a readable stylesheet") from None
 
 
-class ResultQuery(Parameters):
+class ResultQuery(JobNumber):
     """Which result, and in which form."""
 
-    id: int = parameter(_ID, argument=True, at_least=1, at_most=_MAX_NUMBER)
     xslt: str = parameter("A stylesheet by its name; own: that of the query.", default="", longest=100)
     format: Literal["xml", "json"] = parameter("Output format if no stylesheet is named.", default="xml")
 
@@ -358,10 +352,9 @@ def list_job_files(context: Context, asked: JobNumber) -> Rows[JobFile]:
     return Rows(JobFile(name, file.stat().st_size) for name, file in job_files(context.archive, job.id).items())
 
 
-class JobFileQuery(Parameters):
+class JobFileQuery(JobNumber):
     """Which file of which job."""
 
-    id: int = parameter(_ID, argument=True, at_least=1, at_most=_MAX_NUMBER)
     name: str = parameter("Name of the file.", argument=True, longest=200)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from letopis.archive import OWN, READ, WRITE, Archive
 from letopis.archive.cluster import cluster_client, tasks_at_once
@@ -22,8 +22,7 @@ from letopis.index.site_events import SiteEvent, site_difference
 from letopis.index.site_maps import SiteMap
 from letopis.index.site_maps import site_map as map_of
 from letopis.index.url_table import UNKNOWN
-from letopis.index.xslt import run_xslt
-from letopis.lazy import np
+from letopis.lazy import lazy, np
 from letopis.model import Change, to_millis
 from letopis.model.printing import counted
 from letopis.monitor import CheckOptions
@@ -34,6 +33,11 @@ from letopis.operations.indexes import current_graph, known_site
 from letopis.operations.operation import operation
 from letopis.operations.parameters import CLI_ONLY, NOT_CLI, NOT_HTTP, Parameters, parameter
 from letopis.urls import parse_user_url, site
+
+if TYPE_CHECKING:
+    from letopis.jobs import xslt
+else:
+    xslt = lazy("letopis.jobs.xslt")  # a map seldom needs a stylesheet
 
 MapForm = Literal["text", "html", "json", "xml", "sitemap", "dot", "svg", "snippet"]
 _MAP_HEADERS = {
@@ -83,7 +87,7 @@ def site_map(context: Context, asked: SiteMapQuery) -> Document:
         context.progress.remark(f"no page of the map leads to {pages} of the site: 'letopis map report {found.site}'")
     if asked.xslt:
         data = "".join(MAP_FORMATS[form].write(found)).encode("utf-8", "replace")
-        return Document([run_xslt(data, Path(asked.xslt).read_bytes())], "application/xml")
+        return Document([xslt.run_xslt(data, Path(asked.xslt).read_bytes())], "application/xml")
     files = (lambda name: _files(found, name)) if form == "sitemap" else None
     return Document(MAP_FORMATS[form].write(found), MAP_FORMATS[form].media_type, _MAP_HEADERS, files)
 

@@ -16,6 +16,7 @@ from letopis.archive.index_facts import captured_urls, gone_since, require_site
 from letopis.errors import LetopisError, NotFound
 from letopis.lazy import lazy
 from letopis.operations.answers import Rows
+from letopis.operations.checks import redirected_to
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
@@ -29,6 +30,8 @@ else:
 _MOST_ADDRESSES = 20_000
 """Addresses of a site that are compared."""
 _LEAST_LIKENESS = 60
+_LEAST_LETTERS = 3
+"""Of an address that may be like another: any name has one letter or two in it."""
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -74,8 +77,9 @@ def moved(context: Context, asked: MovedPageQuery) -> Rows[MovedPage]:
 
 def _redirected(archive: Archive, url: str) -> Iterator[MovedPage]:
     last = archive.answers.last_seen(url)
-    if last is not None and last.final_url != url:
-        yield MovedPage(last.final_url, _title(archive, url), "redirect", last.checked_at)
+    target = redirected_to(last) if last is not None else ""
+    if last is not None and target:
+        yield MovedPage(target, _title(archive, url) or _title(archive, target), "redirect", last.checked_at)
 
 
 def _archived(archive: Archive, url: str) -> Iterator[MovedPage]:
@@ -89,10 +93,12 @@ def _archived(archive: Archive, url: str) -> Iterator[MovedPage]:
 def _alike(archive: Archive, url: str, site: str, known: set[str], limit: int) -> Iterator[MovedPage]:
     """Pages of the site that are there, those with the likest address first."""
     others = [other for other in islice(captured_urls(archive, site), _MOST_ADDRESSES) if other not in known]
-    names = {other: _address_words(other) for other in others}
+    names = {other: words for other in others if len(words := _address_words(other)) >= _LEAST_LETTERS}
+    words = _address_words(url)
     likely = process.extract(
-        _address_words(url), names, scorer=fuzz.WRatio, limit=4 * limit, score_cutoff=_LEAST_LIKENESS
-    )
+        words, names if len(words) >= _LEAST_LETTERS else {}, scorer=fuzz.WRatio, limit=4 * limit,
+        score_cutoff=_LEAST_LIKENESS,
+    )  # fmt: skip
     newest = {other: archive.answers.newest(other).time for _, _, other in likely}
     gone = gone_since(archive, newest)
     return (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from letopis.archive import OWN, READ, WRITE
 from letopis.archive.observers import ObserverMarks
+from letopis.archive.reader import DiffFormat
 from letopis.errors import DocumentTooLarge, Refused, Unavailable, UnknownUrl, UnknownVersion, UsageError, shell_words
 from letopis.lazy import lazy
 from letopis.model import Headers, Page, Version, rfc3339
@@ -18,7 +19,7 @@ from letopis.model.times import AHEAD
 from letopis.operations.answers import Document, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
-from letopis.operations.parameters import CLI_ONLY, Door, Parameters, parameter
+from letopis.operations.parameters import CLI_ONLY, NOT_HTTP, Parameters, parameter
 from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 
@@ -35,7 +36,6 @@ else:  # who takes a page out of the record needs none of these
     checker, monitors = lazy("letopis.monitor.checker"), lazy("letopis.monitor.monitor")
     checks, main_content = lazy("letopis.operations.checks"), lazy("letopis.extract.main_content")
 
-DiffFormat = Literal["unified", "words", "chars", "html", "visual", "links", "json", "binary"]
 _MEDIA_TYPES = {
     "html": "text/html; charset=utf-8",
     "visual": "text/html; charset=utf-8",
@@ -48,8 +48,6 @@ _FORMAT_TYPES = {
     "markdown": "text/markdown; charset=utf-8",
     "text": "text/plain; charset=utf-8",
 }
-_NOT_HTTP: frozenset[Door] = frozenset(("cli", "job"))
-"""Over HTTP a page is checked by a request of its own."""
 _OFFLINE = "Never check first."
 _MAX_VERSION = 2**31
 
@@ -186,10 +184,10 @@ class DiffQuery(Parameters):
     to: datetime | None = parameter("Newer side; default: the newest version.", default=None, ends_day=True)
     uid: str | None = parameter(
         "Changes since the last check of this observer.", default=None, named="as", metavar="UID", longest=200,
-        doors=_NOT_HTTP,
+        doors=NOT_HTTP,
     )  # fmt: skip
     format: DiffFormat = parameter("Output format.", default="unified")
-    offline: bool = parameter(_OFFLINE, default=False, doors=_NOT_HTTP)
+    offline: bool = parameter(_OFFLINE, default=False, doors=NOT_HTTP)
 
 
 @operation(

@@ -122,6 +122,10 @@ class Parameters(FrozenFields):
         """Refuses, with UsageError, values that do not fit together; a class that has such a rule overrides it."""
 
 
+class NoParameters(Parameters):
+    """Of a question that has none: about the whole archive, about everything of a kind."""
+
+
 def _declared_fields(shape: type[Any]) -> dict[str, Declared]:
     """The fields of a parameter class and of those that it extends, in their order."""
     return {

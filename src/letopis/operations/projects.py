@@ -22,11 +22,11 @@ from letopis.crawl.selection import moved_seeds
 from letopis.errors import NotFound, Refused
 from letopis.model import from_millis, to_millis
 from letopis.model.printing import counted
-from letopis.operations.accounts import LONGEST_NAME, AccountsQuery, account_name
+from letopis.operations.accounts import LONGEST_NAME, account_name
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
-from letopis.operations.parameters import Parameters, parameter
+from letopis.operations.parameters import NoParameters, Parameters, parameter
 from letopis.urls import parse_user_url, site
 from letopis.urls.scope import Scope, ScopeKind
 
@@ -151,7 +151,7 @@ def _require_change(context: Context, project: Project) -> None:
     "list_projects", right=READ, verb="projects list", route=("GET", "/projects"), listed="projects",
     columns=("name", "owner", "pages", "created"), examples=("letopis projects list",),
 )  # fmt: skip
-def list_projects(context: Context, asked: AccountsQuery) -> Rows[ProjectRow]:
+def list_projects(context: Context, asked: NoParameters) -> Rows[ProjectRow]:
     """List projects with their pages."""
     return Rows([_project_row(context.archive, project) for project in projects_of(context.archive).list()])
 

@@ -28,7 +28,7 @@ FAMILIES = (
     "runs",
     "saved_looks",
     "saved_searches",
-    "setting_changes",
+    "settings",
     "site_listings",
     "totals",
     "two_factor",

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from letopis.archive import WRITE
 from letopis.archive.job_control import JobControl
-from letopis.archive.jobs import JobQueue, JobRow, Requester
+from letopis.archive.jobs import JobRow, Requester
 from letopis.errors import LetopisError, UsageError
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
@@ -154,7 +154,7 @@ _CONTROL: dict[str, Any] = {
 )  # fmt: skip
 def cancel_jobs(context: Context, asked: JobNumbers) -> Rows[Job]:
     """Take jobs out of the queue; one that runs stops within seconds, and keeps what it has recorded."""
-    changed, faults = _each(context, asked.ids, JobQueue(context.archive).cancel)
+    changed, faults = _each(context, asked.ids, JobControl(context.archive).cancel)
     return Rows(map(job_of, changed), faults=faults)
 
 

@@ -33,7 +33,6 @@ from letopis.operations.saved_searches import (
     MOST_NUMBER,
     SavedQuestion,
     SavedResult,
-    may_change_search,
     own_search,
     results_of,
     saved_result,
@@ -103,7 +102,7 @@ def saved_check(context: Context, asked: CheckSavedCommand) -> Rows[SavedResult]
     if asked.id is not None:
         rows = [own_search(context, asked.id)]
     else:
-        rows = [row for row in searches.all() if may_change_search(context, row.owner)]
+        rows = [row for row in searches.all() if context.may_change(row.owner)]
     found: list[FoundResult] = []
     for number, row in enumerate(rows, 1):
         context.raise_if_cancelled()

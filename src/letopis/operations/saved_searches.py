@@ -15,7 +15,7 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from letopis.archive import OWN, READ, WRITE
+from letopis.archive import READ, WRITE
 from letopis.archive.activity import newest_change
 from letopis.archive.watches import (
     FOUND,
@@ -163,17 +163,12 @@ class SavedSearch:
     added: datetime
 
 
-def may_change_search(context: Context, owner: str) -> bool:
-    """Whether whoever asks may change it: who saved it, and the owners of the archive."""
-    return context.may(OWN) or bool(owner and owner == context.user)
-
-
 def _details(context: Context, rows: Sequence[SavedSearchRow]) -> list[SavedSearch]:
     counts, undelivered = saved_searches_of(context.archive).counts(), watches_of(context.archive).undelivered()
     made = []
     for row in rows:
         saved, lost = SavedQuestion.from_json(row.spec), undelivered.get(saved_key(row.id))
-        own = may_change_search(context, row.owner)
+        own = context.may_change(row.owner)
         made.append(SavedSearch(
             row.id, row.name, row.owner, saved.question, dict(saved.values), saved.filter,
             saved.notify if own else None, len(saved.notify), saved.page, counts.get(row.id, 0),
@@ -186,7 +181,7 @@ def _details(context: Context, rows: Sequence[SavedSearchRow]) -> list[SavedSear
 def own_search(context: Context, number: int) -> SavedSearchRow:
     """A saved search that whoever asks may change; Refused when it belongs to somebody else."""
     row = saved_searches_of(context.archive).by_id(number)
-    if not may_change_search(context, row.owner):
+    if not context.may_change(row.owner):
         whose = f"to '{row.owner}'" if row.owner else "to the owners"
         raise Refused(f"the saved search {row.id} belongs {whose}; save one of your own")
     return row

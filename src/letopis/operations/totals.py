@@ -1,12 +1,11 @@
-"""The archive as a whole: create it, its totals, disk usage, its use, its settings, what is new to each client."""
+"""The archive as a whole: create it, its totals, disk usage, its use, what is new to each client."""
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from letopis.archive import OWN, READ, WRITE, Archive
 from letopis.archive.activity import (
@@ -25,24 +24,16 @@ from letopis.archive.activity import (
 )
 from letopis.archive.archive import indexed_links
 from letopis.archive.audit import DAYS_KEPT, use_by_day
-from letopis.archive.edited_settings import edited_settings_of
 from letopis.binary import disk_usage
-from letopis.config import Settings, SettingSource, settings_table
-from letopis.config.editable import is_editable, pending_value
-from letopis.config.settings import setting_value
-from letopis.errors import NotFound, UsageError
+from letopis.errors import UsageError
 from letopis.model import Stats, from_millis, header
 from letopis.operations.answers import Rows, Value
-from letopis.operations.context import Context, LocalContext
+from letopis.operations.context import Context
 from letopis.operations.indexes import link_index
 from letopis.operations.operation import operation
-from letopis.operations.parameters import Parameters, parameter
+from letopis.operations.parameters import NoParameters, Parameters, parameter
 from letopis.operations.words import word_index
 from letopis.tuples import NamedTuple
-
-
-class WholeArchive(Parameters):
-    """The whole archive."""
 
 
 class ArchiveReady(NamedTuple):
@@ -60,7 +51,7 @@ def _ready(made: ArchiveReady) -> str:
 @operation(
     "init", right=OWN, verb="init", sentence=_ready, examples=("letopis init", "letopis init --archive /srv/web")
 )
-def init_archive(context: Context, asked: WholeArchive) -> Value[ArchiveReady]:
+def init_archive(context: Context, asked: NoParameters) -> Value[ArchiveReady]:
     """Create an archive, or check an existing one; brings its tables to `database.partitions`."""
     return Value(ArchiveReady(str(context.archive.folder), tuple(spread_tables(context.archive))))
 
@@ -105,7 +96,7 @@ def _lines(totals: ArchiveTotals) -> str:
     "stats", right=READ, verb="stats", route=("GET", "/stats"), sentence=_lines,
     examples=("letopis stats", "letopis stats --json"), tool=True,
 )  # fmt: skip
-def stats(context: Context, asked: WholeArchive) -> Value[ArchiveTotals]:
+def stats(context: Context, asked: NoParameters) -> Value[ArchiveTotals]:
     """Show totals of the archive: documents, versions, checks, bytes, links, and how far the indexes are behind."""
     links, behind = link_index(context.archive).known()
     counted, words = context.archive.stats(), word_index(context.archive)
@@ -139,7 +130,7 @@ class StorageOverview(NamedTuple):
 
 
 @operation("storage", right=READ, route=("GET", "/storage"))
-def storage(context: Context, asked: WholeArchive) -> Value[StorageOverview]:
+def storage(context: Context, asked: NoParameters) -> Value[StorageOverview]:
     """Show what takes space: the parts of the archive on disk, and how contents are compressed."""
     archive = context.archive
     free, total = disk_room(context) or (None, None)
@@ -156,7 +147,7 @@ class GrowthRow(NamedTuple):
 
 
 @operation("storage_growth", right=READ, route=("GET", "/storage/growth"), listed="days")
-def storage_growth(context: Context, asked: WholeArchive) -> Rows[GrowthRow]:
+def storage_growth(context: Context, asked: NoParameters) -> Rows[GrowthRow]:
     """List how the archive grew, by the days (UTC) at which contents were first seen."""
     return Rows(_growth(activity_of(context.archive)))
 
@@ -201,7 +192,7 @@ def content_kind(content_type: str) -> ContentKind:
 
 
 @operation("storage_kinds", right=READ, route=("GET", "/storage/kinds"), listed="kinds")
-def storage_kinds(context: Context, asked: WholeArchive) -> Rows[KindContents]:
+def storage_kinds(context: Context, asked: NoParameters) -> Rows[KindContents]:
     """List what takes space by kind, the largest first: HTML, images, styles, scripts, PDF, other.
 
     A content counts once, as what its server first called it.
@@ -301,79 +292,6 @@ def usage(context: Context, asked: UsageQuery) -> Rows[UsageDay]:
     rows = [UsageDay(day.date().isoformat(), **counts) for day, counts in found.items()]
     off = "" if counted else "usage is no longer counted; serve.statistics turns it on again"
     return Rows(rows, {"counted": counted}, remark=off or ("" if rows else "nothing was counted in these days"))
-
-
-_SECRET = ("key", "password", "secret", "token", "headers")
-_PASSWORD = re.compile(r"(://[^/@:\s]*:)[^/@\s]+@")
-_PRIVATE = ("url", "path", "proxy", "endpoint", "ca_file", "address", "trusted_proxies")
-"""Settings that tell about the machine or hold credentials: for owners only."""
-
-
-class SettingRow(NamedTuple):
-    """A setting: its value and its default as they are written, the variable that sets it, and where it was set.
-
-    Owners can change `editable` ones; `next` is the value from the next start on, if it differs.
-    """
-
-    name: str
-    value: str
-    default: str
-    unit: str
-    changed: bool
-    variable: str
-    help: str
-    source: SettingSource = "default"
-    editable: bool = False
-    next: str | None = None
-
-
-@operation(
-    "settings", right=READ, verb="settings", route=("GET", "/settings"),
-    columns=("name", "value", "default", "unit", "help"), creates=False,
-    examples=("letopis settings", "letopis settings --json"),
-)  # fmt: skip
-def settings(context: Context | LocalContext, asked: WholeArchive) -> Rows[SettingRow]:
-    """List the settings in effect, with their defaults; secrets are never shown. Needs no archive."""
-    if isinstance(context, Context):
-        return Rows(_settings_of(context.archive, owner=context.may(OWN)))
-    try:
-        archive = context.open_archive()
-    except NotFound:
-        return Rows(shown_settings(context.settings, owner=True, edited={}))
-    with archive:
-        return Rows(_settings_of(archive, owner=True))
-
-
-def _settings_of(archive: Archive, *, owner: bool) -> list[SettingRow]:
-    edited = {name: one.value for name, one in edited_settings_of(archive).all().items()}
-    return shown_settings(archive.settings, owner=owner, edited=edited)
-
-
-def shown_settings(settings: Settings, *, owner: bool, edited: Mapping[str, str]) -> list[SettingRow]:
-    """All settings; what only owners may see is masked for others. `edited` are what owners have changed."""
-    rows = []
-    for row in settings_table().values():
-        name, value = row.name.partition(".")[2], setting_value(settings, row.name)
-        text = _PASSWORD.sub(r"\1…@", _written(value))
-        if value and any(word in name for word in _SECRET):
-            text = "set"
-        elif value and name in _PRIVATE and not owner:
-            text = "set; only owners see it"
-        default = _written(row.default)
-        source = settings.source_of(row.name)
-        editable = is_editable(settings, row)
-        later = _written(pending_value(row, edited.get(row.name)))
-        rows.append(SettingRow(
-            row.name, text, default, row.unit, value != row.default, row.variable, row.help, source, editable,
-            later if editable and later != text else None,
-        ))  # fmt: skip
-    return rows
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 _CLIENT = re.compile(r"[A-Za-z0-9_.@+-]{1,64}", re.ASCII)

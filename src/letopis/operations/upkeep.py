@@ -26,7 +26,7 @@ from letopis.model.printing import counted
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Cancelled, Context, LocalContext
 from letopis.operations.operation import operation
-from letopis.operations.parameters import Parameters, parameter
+from letopis.operations.parameters import NoParameters, Parameters, parameter
 from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -106,12 +106,8 @@ def _problems(
         answer.none = SoundArchive(0, found.documents, found.versions, found.contents, found.pack_bytes)
 
 
-class VerifyArchive(Parameters):
-    """The whole archive."""
-
-
 @operation("verify_archive", right=OWN, step="verify", listed="problems", element="problem")
-def verify_archive(context: Context, asked: VerifyArchive) -> Rows[VerifyProblem]:
+def verify_archive(context: Context, asked: NoParameters) -> Rows[VerifyProblem]:
     """Check every byte and every reference of the archive, and list what is damaged."""
     found = []
     totals = cache(context.archive.stats)
@@ -175,10 +171,6 @@ _EXTRAS = {
 _PACKAGES = {"letopis-codecs": "letopis_codecs", "letopis-demo": "letopis_demo", "letopis-migrate": "letopis_migrate"}
 
 
-class WholeInstallation(Parameters):
-    """The whole installation."""
-
-
 class DoctorFinding(NamedTuple):
     """One thing that was checked. `ok` None: not required, for information."""
 
@@ -198,7 +190,7 @@ def _finding_sentence(finding: DoctorFinding) -> str:
 @operation(
     "doctor", right=OWN, verb="doctor", sentence=_finding_sentence, examples=("letopis doctor", "letopis doctor --json")
 )
-def doctor(context: LocalContext, asked: WholeInstallation) -> Rows[DoctorFinding]:
+def doctor(context: LocalContext, asked: NoParameters) -> Rows[DoctorFinding]:
     """Check this installation: Python, libraries, settings, archive, disk, optional parts."""
     findings = list(_findings(context.settings))
     wrong = [finding.name for finding in findings if finding.ok is False]

@@ -23,7 +23,7 @@ from letopis.monitor.watch_list import WatchEntry, WatchList
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
-from letopis.operations.parameters import CLI_ONLY, NOT_CLI, Parameters, parameter
+from letopis.operations.parameters import CLI_ONLY, NOT_CLI, NoParameters, Parameters, parameter
 
 _MOST_ENTRIES = 20
 _LONGEST_TEXT = 2000
@@ -116,11 +116,6 @@ class WatchOptions(Parameters):
     )  # fmt: skip
 
 
-def may_change(context: Context, owner: str) -> bool:
-    """Whether whoever asks may change a watch: who made it, and the owners of the archive."""
-    return context.may(OWN) or bool(owner and owner == context.user)
-
-
 def refuse_others(context: Context, entries: Sequence[WatchEntry]) -> Sequence[WatchEntry]:
     """The watches themselves; Refused when one of them belongs to somebody else."""
     for entry in entries:
@@ -130,7 +125,7 @@ def refuse_others(context: Context, entries: Sequence[WatchEntry]) -> Sequence[W
 
 def refuse_other(context: Context, entry: WatchEntry) -> None:
     """Refused for a watch that belongs to somebody else."""
-    if not may_change(context, entry.watch.owner):
+    if not context.may_change(entry.watch.owner):
         whose = f"to '{entry.watch.owner}'" if entry.watch.owner else "to the owners"
         raise Refused(f"the watch {entry.id} of {entry.watch.url} belongs {whose}; make one of your own under a name")
 
@@ -140,7 +135,7 @@ def refuse_other_tag(context: Context, tag: str) -> None:
     watches = WatchList(context.archive)
     defaults = watches.tag_defaults().get(tag)
     owners = {one.watch.owner for one in watches.entries(tag)} if defaults is None else {defaults.owner}
-    if not all(may_change(context, owner) for owner in owners):
+    if not all(context.may_change(owner) for owner in owners):
         raise Refused(f"the tag '{tag}' belongs to others; choose a tag of your own, or ask an owner")
 
 
@@ -229,10 +224,6 @@ def _pair(one: Mapping[str, Any], where: str, *names: str) -> tuple[str, str]:
     return first, second
 
 
-class NoParameters(Parameters):
-    """No parameters."""
-
-
 @dataclass(frozen=True, slots=True)
 class WatchTag:
     """A tag, how many watches have it, and its defaults; null or empty if it has none.
@@ -268,7 +259,7 @@ def watch_tags(context: Context, asked: NoParameters) -> Rows[WatchTag]:
 
 
 def _tag(context: Context, name: str, watches: int, spec: WatchSpec) -> WatchTag:
-    filters, own = tuple(WatchFilter(*one) for one in spec.filters), may_change(context, spec.owner)
+    filters, own = tuple(WatchFilter(*one) for one in spec.filters), context.may_change(spec.owner)
     return WatchTag(
         name, watches, spec.every, spec.cron, spec.jitter, filters, spec.notify if own else None, len(spec.notify),
         ",".join(map(str, spec.when)), spec.conditions, spec.browser, spec.requisites, spec.steps if own else None,

@@ -23,7 +23,6 @@ from letopis.operations.watch_options import (
     WatchFilter,
     WatchOptions,
     filters_of,
-    may_change,
     refuse_other,
     refuse_other_tag,
     refuse_others,
@@ -104,9 +103,9 @@ _ALL_DELIVERED = UndeliveredAlerts(0, 0, "")
 
 def _details(context: Context, entry: WatchEntry, undelivered: Mapping[str, UndeliveredAlerts]) -> WatchDetails:
     watch = entry.watch
-    lost, own = undelivered.get(watch_key(watch.url, watch.name), _ALL_DELIVERED), may_change(context, watch.owner)
+    lost, own = undelivered.get(watch_key(watch.url, watch.name), _ALL_DELIVERED), context.may_change(watch.owner)
     # A target may be a password, and that of a tag is its owner's, whoever takes the tag.
-    targets_shown = own and (watch.notify == entry.spec.notify or may_change(context, watch.tag_owner))
+    targets_shown = own and (watch.notify == entry.spec.notify or context.may_change(watch.tag_owner))
     now = context.moment()
     return WatchDetails(
         watch.url, watch.kind, watch.every, watch.cron, watch.jitter, watch.tag, watch.source,

@@ -14,7 +14,7 @@ from letopis.index.word_index import derive_base_forms, lock_base_form, release_
 from letopis.operations.answers import Rows
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
-from letopis.operations.parameters import Parameters, parameter
+from letopis.operations.parameters import NoParameters, Parameters, parameter
 from letopis.operations.words import anew_if_damaged, current_words, word_index
 
 _MAX_WORDS = 100
@@ -80,10 +80,6 @@ class WordsCommand(Parameters):
     )
 
 
-class AllWordsQuery(Parameters):
-    """All words."""
-
-
 @dataclass(frozen=True, slots=True)
 class WordForm:
     """A word whose base form was set by a person; a `locked` one is its own base form, whatever rules and
@@ -106,7 +102,7 @@ def _settled_words(context: Context, words: Iterable[str] | None = None) -> Iter
     "list_words", right=READ, verb="words list", route=("GET", "/words"), step="wordlist", listed="words",
     element="word", examples=("letopis words list", "letopis words list --json"),
 )  # fmt: skip
-def list_words(context: Context, asked: AllWordsQuery) -> Rows[WordForm]:
+def list_words(context: Context, asked: NoParameters) -> Rows[WordForm]:
     """List the words whose base forms were set or locked by hand."""
     return Rows(list(_settled_words(context)))
 

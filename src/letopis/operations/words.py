@@ -251,7 +251,9 @@ def _found(context: Context, asked: SearchQuery, index: WordIndex, pages: frozen
         "suggestion": suggestion,
         "behind": behind,
     }
-    return Rows(rows, about, remark="" if asked.facets_alone else _search_remark(index, asked, rows, suggestion))
+    return Rows(
+        rows, about, remark="" if asked.facets_alone else _search_remark(index, asked, (rows, total), suggestion)
+    )
 
 
 def _count_search(context: Context, asked: SearchQuery, total: int) -> None:
@@ -290,9 +292,12 @@ def _suggested_query(index: WordIndex, asked: SearchQuery, pages: frozenset[int]
     return ""
 
 
-def _search_remark(index: WordIndex, asked: SearchQuery, rows: list[SearchRow], suggestion: str) -> str:
+def _search_remark(index: WordIndex, asked: SearchQuery, found: tuple[list[SearchRow], int], suggestion: str) -> str:
+    rows, total = found
     if suggestion:
         return f"nothing found; did you mean: {suggestion}"
+    if not rows and asked.offset and total:
+        return f"no more results: {counted(total, 'page')} found, and you skipped {asked.offset}"
     if not rows:
         return "nothing found; try fewer words, another date, or a prefix*"
     behind = index.names_lag() if asked.explain else 0
@@ -415,7 +420,10 @@ def origin(context: Context, asked: OriginQuery) -> Rows[ParagraphOrigin]:
     page = extract.read_page(found.body, found.url, found.headers, detect_language=False)
     paragraphs = [block.text for block in page.blocks if len(normalized_words(block.text)) >= LONG_PARAGRAPH]
     places = first_places(current_words(context), paragraphs[:_MAX_PARAGRAPHS])
-    rows = [_paragraph_origin(url, text, place) for text, place in zip(paragraphs, places, strict=False)]
+    rows = []
+    for text, place in zip(paragraphs, places, strict=False):
+        context.raise_if_cancelled()
+        rows.append(_paragraph_origin(url, text, place))
     whole = sum(row.characters for row in rows)
     known = sum(row.characters for row in rows if row.elsewhere) / whole if whole else None
     remark = "the page has no long paragraphs" if known is None else f"{known:.0%} of it was on other pages before"

@@ -22,7 +22,6 @@ from letopis.archive import Archive
 from letopis.archive.captures import ArchivedResponse, TimelineCapture, load_as_sent, load_capture, timeline_of
 from letopis.bounded import run_bounded
 from letopis.errors import TooCostly, UnknownUrl
-from letopis.exchange.request_keys import HttpRequest, request_url
 from letopis.extract.rewriter import ATTRIBUTE_VALUE, Rewriter, carried_text
 from letopis.model import from_millis, to_millis
 from letopis.model.times import timestamp
@@ -33,6 +32,7 @@ from letopis.replay.origin import ReplayOrigin, ReplaySite
 from letopis.replay.redirects import RedirectCircle, ShownCapture, ends_in_circle, shown_capture
 from letopis.tuples import NamedTuple
 from letopis.urls import surt
+from letopis.urls.request_keys import HttpRequest, request_url
 
 _QUICKLY_REWRITTEN = 256 * 1024
 _FRAMES = ("iframe", "frame", "embed", "object")

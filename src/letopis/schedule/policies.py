@@ -99,44 +99,6 @@ class VisitState(NamedTuple):
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
-class RevisitReason(NamedTuple):
-    """The reason for one interval. `rule` names the step of the policy that decided."""
-
-    policy: str
-    rule: str
-    interval: float
-    visits: int
-    changes: int
-    gap: float = 0.0
-    price: float = 0.0
-    unbounded: float = 0.0
-
-    @property
-    def sentence(self) -> str:
-        """For people: `letopis why URL`."""
-        seen = f"{self.changes} of {max(self.visits - 1, 0)} later visits found a change"
-        reason = _REASONS[self.rule].format(**self._words())
-        return f"{seen}; {reason}; next after {format_span(self.interval)} ({self.policy})"
-
-    def _words(self) -> dict[str, str]:
-        unbounded = "never" if self.unbounded == float("inf") else f"after {format_span(self.unbounded)}"
-        return {"gap": format_span(self.gap), "price": f"{self.price:.4g}", "unbounded": unbounded}
-
-
-_REASONS = {
-    "first": "this was the first visit",
-    "even": "all pages have the same interval",
-    "shorter": "it changed, so the interval shrinks",
-    "longer": "it did not change, so the interval grows",
-    "quiet": "it has been quiet for longer than the interval, so that time is taken",
-    "failed": "the last visit failed, so it is tried again with growing pauses",
-    "pays": "about one change in {gap}, at the present price ({price}) a visit pays {unbounded}",
-    "rhythm": "about one change in {gap} and pages here keep a rhythm, a visit pays {unbounded} (price {price})",
-    "explored": "about one change in {gap}, a visit pays {unbounded} (price {price}), but none waits longer than this",
-    "bounded": "about one change in {gap}, a visit pays {unbounded} (price {price}), limited to the configured range",
-}
-
-
 def format_span(seconds: float) -> str:
     """A duration in its two largest units: `1 h 40 min`."""
     rest = round(seconds, 3) if seconds < 10.0 else float(round(seconds))
@@ -159,20 +121,14 @@ class VisitResult(NamedTuple):
 
 
 class RevisitDecision(NamedTuple):
-    """What follows from a visit: the new state, when the next visit is due, and why."""
+    """What follows from a visit: the new state, and when the next visit is due."""
 
     state: VisitState
     due: float
-    why: RevisitReason
 
 
 class RevisitPolicy(Protocol):
     """Decides when a page is visited next."""
-
-    @property
-    def name(self) -> str:
-        """As in the settings."""
-        ...
 
     def next_visit(self, state: VisitState, look: VisitResult) -> RevisitDecision:
         """Take one look in. `due` is never before `look.now` plus the least interval."""
@@ -195,18 +151,17 @@ def state_after(state: VisitState, look: VisitResult, belief: tuple[float, float
     return VisitState(visits + 1, changes, 0, look.now, changed, window, interval, shape, scale, quiet, busy)
 
 
-def decision_after(policy: str, rule: str, state: VisitState, now: float, interval: float) -> RevisitDecision:
+def decision_after(state: VisitState, now: float, interval: float) -> RevisitDecision:
     """The decision to come back after `interval`."""
-    state = state._replace(interval=interval)
-    return RevisitDecision(state, now + interval, RevisitReason(policy, rule, interval, state.visits, state.changes))
+    return RevisitDecision(state._replace(interval=interval), now + interval)
 
 
-def retry_decision(policy: str, state: VisitState, look: VisitResult, settings: ScheduleSettings) -> RevisitDecision:
+def retry_decision(state: VisitState, look: VisitResult, settings: ScheduleSettings) -> RevisitDecision:
     """After a failure: pauses that double from the least interval on; the learned interval stays."""
     state = state_after(state, look)
     pause = settings.min * 2.0 ** min(state.failures - 1, _LONGEST_DOUBLING)
     pause = min(max(pause, settings.min), settings.max)
-    return RevisitDecision(state, look.now + pause, RevisitReason(policy, "failed", pause, state.visits, state.changes))
+    return RevisitDecision(state, look.now + pause)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,13 +169,12 @@ class UniformPolicy:
     """Every page after the same interval."""
 
     settings: ScheduleSettings
-    name: str = "uniform"
 
     def next_visit(self, state: VisitState, look: VisitResult) -> RevisitDecision:
         """See `RevisitPolicy.next_visit`."""
         if look.changed is None:
-            return retry_decision(self.name, state, look, self.settings)
-        return decision_after(self.name, "even", state_after(state, look), look.now, self.settings.interval)
+            return retry_decision(state, look, self.settings)
+        return decision_after(state_after(state, look), look.now, self.settings.interval)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,26 +182,22 @@ class AdaptivePolicy:
     """The interval shrinks when the page changed and grows when it did not."""
 
     settings: ScheduleSettings
-    name: str = "adaptive"
 
     def next_visit(self, state: VisitState, look: VisitResult) -> RevisitDecision:
         """See `RevisitPolicy.next_visit`."""
         if look.changed is None:
-            return retry_decision(self.name, state, look, self.settings)
+            return retry_decision(state, look, self.settings)
         after = state_after(state, look)
-        rule, interval = self._rule(state, after, look)
-        bounded = min(max(interval, self.settings.min), self.settings.max)
-        return decision_after(self.name, rule, after, look.now, bounded)
+        interval = self._interval(state, after, look)
+        return decision_after(after, look.now, min(max(interval, self.settings.min), self.settings.max))
 
-    def _rule(self, state: VisitState, after: VisitState, look: VisitResult) -> tuple[str, float]:
+    def _interval(self, state: VisitState, after: VisitState, look: VisitResult) -> float:
         if state.visits == 0:
-            return "first", self.settings.interval
+            return self.settings.interval
         before = state.interval or self.settings.interval
         if look.changed:
-            return "shorter", before * (1.0 - self.settings.decrease)
-        longer = before * (1.0 + self.settings.increase)
-        quiet = look.now - after.last_change
-        return ("quiet", quiet) if quiet > longer else ("longer", longer)
+            return before * (1.0 - self.settings.decrease)
+        return max(before * (1.0 + self.settings.increase), look.now - after.last_change)
 
 
 _PACE_FORMAT = struct.Struct("<ddddQ")
@@ -327,8 +277,6 @@ _MAGIC = b"LSO1"
 class OptimalPolicy:
     """Maximises freshness (or captured changes), or minimises age, under a budget. One per agent."""
 
-    name = "optimal"
-
     def __init__(self, settings: ScheduleSettings, memory: bytes = b"") -> None:
         """`memory` is what `remember` gave when the last run ended."""
         self._settings = settings
@@ -342,11 +290,11 @@ class OptimalPolicy:
     def next_visit(self, state: VisitState, look: VisitResult) -> RevisitDecision:
         """See `RevisitPolicy.next_visit`."""
         if look.changed is None:
-            return retry_decision(self.name, state, look, self._settings)
+            return retry_decision(state, look, self._settings)
         after = state_after(state, look, self._learned(state, look))
-        why = self._why(after, self.pace.price)
-        self.pace.visited(state.interval, why.interval, look.now)
-        return RevisitDecision(after._replace(interval=why.interval), look.now + why.interval, why)
+        interval = self._bounded(self._pays_after(after))
+        self.pace.visited(state.interval, interval, look.now)
+        return decision_after(after, look.now, interval)
 
     def forget(self, state: VisitState) -> None:
         """The page will not be visited any more; its share goes to the others."""
@@ -390,24 +338,17 @@ class OptimalPolicy:
         since = state.last_visit - state.last_change + min(state.window, gap) / 2.0
         return max(0.0, since / gap)
 
-    def _why(self, state: VisitState, price: float) -> RevisitReason:
-        """The decision for the belief in the state, with its reason."""
-        belief = state.shape, state.scale
-        gap = self.rhythm.gap(belief)
-        rule, best = "pays", 0.0
+    def _pays_after(self, state: VisitState) -> float:
+        """When a visit pays at the present price, by the belief in the state."""
+        belief, price = (state.shape, state.scale), self.pace.price
         if self.rhythm.regular and state.changes and isinstance(self._objective, FreshnessObjective):
-            rule, best = "rhythm", self.rhythm.pays_after(self._objective, belief, self._phase(state, gap), price)
-        else:
-            best = self._objective.pays_after(belief, price)
-        rule, interval = self._bounded(rule, best)
-        return RevisitReason(self.name, rule, interval, state.visits, state.changes, gap, price, best)
+            phase = self._phase(state, self.rhythm.gap(belief))
+            return self.rhythm.pays_after(self._objective, belief, phase, price)
+        return self._objective.pays_after(belief, price)
 
-    def _bounded(self, rule: str, best: float) -> tuple[str, float]:
+    def _bounded(self, best: float) -> float:
         longest = self.pace.even / self._settings.exploration if self._settings.exploration > 0.0 else math.inf
-        interval = min(max(min(best, longest), self._settings.min), self._settings.max)
-        if interval == best:
-            return rule, best
-        return ("explored" if interval == longest else "bounded"), interval
+        return min(max(min(best, longest), self._settings.min), self._settings.max)
 
 
 def objective_for(settings: ScheduleSettings) -> FreshnessObjective | AgeObjective:

@@ -325,8 +325,9 @@ def study_coefficients(values: Sequence[float], run: Callable[[Coefficients], Si
 _COLOURS = {"captured": "#1f6f8b", "hits": "#b5452c", "freshness": "#4b7f3f"}
 
 
-def coefficient_plot(rows: Sequence[CoefficientRow], width: int = 640, height: int = 400) -> str:
+def coefficient_plot(rows: Sequence[CoefficientRow]) -> str:
     """Shares over coefficients as an SVG picture: low ones learn late, high ones come too early."""
+    width, height = 640, 400
     left, bottom, top = 50, height - 40, 20
     across, up = width - left - 110, bottom - top
 

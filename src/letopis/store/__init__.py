@@ -11,6 +11,7 @@ from letopis.store.values import (
     ContentPlace,
     DecodedContent,
     HighWaterMark,
+    Misnamed,
     PackDamage,
     PackGone,
     PackTotals,
@@ -21,6 +22,6 @@ from letopis.store.values import (
 
 __all__ = [
     "HEADER_BYTES", "AppendResult", "Backend", "ChainEntry", "CompactionBatch", "ContentPlace", "DecodedContent",
-    "Disk", "HighWaterMark", "LocalBackend", "PackDamage", "PackGone", "PackTotals", "SiteTexts", "Store",
+    "Disk", "HighWaterMark", "LocalBackend", "Misnamed", "PackDamage", "PackGone", "PackTotals", "SiteTexts", "Store",
     "VersionChain", "VersionFact", "VersionItem", "WriteLease",
 ]  # fmt: skip

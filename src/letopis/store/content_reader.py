@@ -13,7 +13,7 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, NoReturn
 
-from letopis.binary import ByteReader
+from letopis.binary import ByteReader, sha1_digest
 from letopis.errors import Damaged, NewerFormat
 from letopis.lazy import lazy
 from letopis.store import record_bodies
@@ -263,10 +263,9 @@ class PackReader:
 class CompactionSource:
     """Reads contents in order to rewrite them. Keeps the frame read last, since neighbours follow each other."""
 
-    def __init__(self, packs: Packs, reader: PackReader, identity: Callable[[bytes], bytes]) -> None:
+    def __init__(self, packs: Packs, reader: PackReader) -> None:
         self._packs = packs
         self._reader = reader
-        self._identity = identity
         self._frame: tuple[int, int] = (0, 0)
         self._bodies: list[bytes] = []
 
@@ -349,7 +348,7 @@ class CompactionSource:
             if record.kind == RecordKind.FRAME
             else self._reader.decode(place, record).body
         )
-        if self._identity(body) != digest:
+        if sha1_digest(body) != digest:
             raise damaged_at(self._packs.name(place.pack), place.offset, "the content does not match its digest")
         return body
 

@@ -17,6 +17,7 @@ from xxhash import xxh3_64_intdigest
 
 from letopis.binary import MAX_VARINT_BYTES, ByteReader, decode_varint, encode_varint, encode_zigzag, length_prefixed
 from letopis.errors import Damaged, NewerFormat
+from letopis.store.values import Misnamed
 from letopis.tuples import NamedTuple
 
 PACK_MAGIC = b"\x89LPK\r\n"
@@ -134,7 +135,7 @@ def parse_pack_header(data: bytes, pack: int, name: str) -> int:
     if version > PACK_VERSION or flags & _MUST_KNOW_FLAGS:
         raise NewerFormat(f"{name} was written by a later release of Letopis; install that release to read it")
     if number != pack & 0xFFFFFFFF:
-        raise Damaged(f"{name} carries the number {number}; restore the original name of the file")
+        raise Misnamed(f"{name} carries the number {number}; restore the original name of the file, or move it away")
     return int(flags)
 
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from xxhash import xxh3_64_intdigest
 
-from letopis.errors import Damaged, LetopisError
+from letopis.binary import sha1_digest
+from letopis.errors import Damaged, LetopisError, NewerFormat
 from letopis.store import record_bodies
 from letopis.store.content_reader import PackReader
 from letopis.store.pack_format import (
@@ -30,7 +31,7 @@ from letopis.store.pack_format import (
 )
 from letopis.store.packs import CHECKPOINT_NAME, Packs, parse_checkpoint
 from letopis.store.record_bodies import body_label, expand_body
-from letopis.store.values import ContentPlace, PackDamage, VersionFact
+from letopis.store.values import ContentPlace, PackDamage, PackGone, VersionFact
 from letopis.tuples import NamedTuple
 
 
@@ -47,10 +48,9 @@ class _FrameSlot(NamedTuple):
 class FactReader:
     """Reads facts from packs, skipping what is damaged."""
 
-    def __init__(self, packs: Packs, reader: PackReader, identity: Callable[[bytes], bytes]) -> None:
+    def __init__(self, packs: Packs, reader: PackReader) -> None:
         self._packs = packs
         self._reader = reader
-        self._identity = identity
 
     def scan(self, since: Mapping[int, int] | None = None) -> Iterator[VersionFact]:
         """Every version in all packs, in the order of the packs; one that was compacted may come twice.
@@ -134,7 +134,7 @@ class FactReader:
             return [None] * held.slots
         label = coder.method.label
         return [
-            _FrameSlot(ContentPlace(pack, held.offset, slot), self._identity(body), len(body), share, label)
+            _FrameSlot(ContentPlace(pack, held.offset, slot), sha1_digest(body), len(body), share, label)
             for slot, (body, share) in enumerate(zip(bodies, shares, strict=True))
         ]
 
@@ -167,7 +167,7 @@ class PackReleaser:
         last = max(sizes, default=0) if newest is None else newest
         found = {pack: size for pack, size in sizes.items() if pack not in kept and pack <= last}
         needed = self._needed({pack for pack, size in found.items() if self._facts.texts(pack, size)}, found, sizes)
-        return {pack: size for pack, size in found.items() if pack not in needed}
+        return {pack: size for pack, size in found.items() if pack not in needed and not self._packs.misnamed(pack)}
 
     def _needed(self, texts: set[int], dying: Collection[int], sizes: Mapping[int, int]) -> set[int]:
         """The packs among those with known texts that a pack which stays still needs."""
@@ -230,11 +230,10 @@ def _head(fact: VersionFact) -> VersionHead:
 class PackVerifier:
     """Reads packs without trusting anything."""
 
-    def __init__(self, packs: Packs, reader: PackReader, facts: FactReader, identity: Callable[[bytes], bytes]) -> None:
+    def __init__(self, packs: Packs, reader: PackReader, facts: FactReader) -> None:
         self._packs = packs
         self._reader = reader
         self._facts = facts
-        self._identity = identity
 
     def run(self, expected: Collection[int], writing: bool) -> Iterator[PackDamage]:
         """Everything that is not as it was written; `expected` names packs that must be there."""
@@ -258,7 +257,7 @@ class PackVerifier:
         try:
             parse_pack_header(self._packs.span(pack, 0, HEADER_BYTES), pack, self._packs.name(pack))
         except Damaged as error:
-            if type(error) is not Damaged:
+            if isinstance(error, NewerFormat | PackGone):
                 raise
             yield PackDamage(pack, 0, min(HEADER_BYTES, size), str(error))
         walker = PackWalker(lambda offset, count: self._packs.span(pack, offset, count), pack, size)
@@ -297,7 +296,7 @@ class PackVerifier:
         else:
             body = self._reader.decode(place, record).body
             length = len(body)
-            if self._identity(body) != head.digest:
+            if sha1_digest(body) != head.digest:
                 raise Damaged("the content does not match its digest; store it again if you can")
         if length != head.raw_bytes:
             raise Damaged(f"the content has {length} bytes and should have {head.raw_bytes}; store it again if you can")

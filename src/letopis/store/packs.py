@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from xxhash import xxh3_64_hexdigest
 
-from letopis.errors import Busy, Damaged, LetopisError
+from letopis.errors import Busy, Damaged, LetopisError, NewerFormat
 from letopis.store.backend import Backend, PackDraft
 from letopis.store.pack_format import (
     HEADER_BYTES,
@@ -29,7 +29,7 @@ from letopis.store.pack_format import (
     record_extent,
 )
 from letopis.store.record_bodies import smallest_body
-from letopis.store.values import HighWaterMark, PackGone
+from letopis.store.values import HighWaterMark, Misnamed, PackGone
 from letopis.tuples import NamedTuple
 
 LOG_SUFFIX, PACK_SUFFIX = ".log", ".pack"
@@ -122,11 +122,16 @@ class Packs:
             except PackGone:
                 raise
             except Damaged as error:
-                if type(error) is not Damaged:
+                if isinstance(error, NewerFormat):
                     raise
                 flags = 0
             self._flags[pack] = flags
         return flags
+
+    def misnamed(self, pack: int) -> Misnamed | None:
+        """What is wrong if this is another pack."""
+        fault = _header_fault(self, pack)
+        return fault if isinstance(fault, Misnamed) else None
 
     def span(self, pack: int, offset: int, length: int) -> bytes:
         """A range of a pack; Moved when the pack is gone."""
@@ -217,6 +222,9 @@ def recover_log(packs: Packs, mark: HighWaterMark) -> LogTail | None:
     if not logs:
         return None
     pack, size = max(logs.items())
+    fault = _header_fault(packs, pack)
+    if isinstance(fault, Misnamed):
+        return None  # as a log of this number all of it is torn
     marked, length = parse_checkpoint(packs.backend.recall(CHECKPOINT_NAME))
     sure = length if marked == pack and HEADER_BYTES <= length <= size else 0
     sound = _sound_length(packs, pack, size, sure or HEADER_BYTES)
@@ -226,7 +234,10 @@ def recover_log(packs: Packs, mark: HighWaterMark) -> LogTail | None:
     # A log before a finished pack was closed by a compaction; it waits only to be emptied and released.
     closed = pack < max(packs.refresh())
     short = (mark.log, mark.end) > (pack, sound)
-    return None if closed or short or not _can_be_extended(packs, pack) else LogTail(pack, packs.name(pack), sound)
+    if isinstance(fault, NewerFormat | PackGone) and not (closed or short):
+        raise fault
+    # A log whose header is damaged is left unchanged.
+    return None if closed or short or fault else LogTail(pack, packs.name(pack), sound)
 
 
 def _sound_length(packs: Packs, pack: int, size: int, start: int) -> int:
@@ -236,16 +247,13 @@ def _sound_length(packs: Packs, pack: int, size: int, start: int) -> int:
     return max((found.end for found in walker.walk(start) if isinstance(found, PackRecord)), default=start)
 
 
-def _can_be_extended(packs: Packs, pack: int) -> bool:
-    """A log whose header is damaged is left unchanged; one of a later release is refused."""
-    name = packs.name(pack)
+def _header_fault(packs: Packs, pack: int) -> Damaged | None:
+    """What is wrong with the header of a pack."""
     try:
-        parse_pack_header(packs.span(pack, 0, HEADER_BYTES), pack, name)
+        parse_pack_header(packs.span(pack, 0, HEADER_BYTES), pack, packs.name(pack))
     except Damaged as error:
-        if type(error) is not Damaged:
-            raise
-        return False
-    return True
+        return error
+    return None
 
 
 _FLUSH_BYTES = 4 << 20

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
-from letopis.binary import encode_varint, sha1_digest
+from letopis.binary import encode_varint
 from letopis.config.settings import StoreSettings
 from letopis.errors import NotReady
 from letopis.lazy import lazy
@@ -43,20 +43,17 @@ else:
     pack_compaction = lazy("letopis.store.pack_compaction")
 
 CompactionEffort = Literal["quick", "full"]
-DigestFunction = Callable[[bytes], bytes]
-"""From a body to its digest."""
 
 
 class Store:
     """Packs of contents. One writer at a time, in one thread; any number of readers, never waiting."""
 
-    def __init__(self, backend: Backend, settings: StoreSettings, identity: DigestFunction) -> None:
+    def __init__(self, backend: Backend, settings: StoreSettings) -> None:
         self._backend = backend
         self._settings = settings
-        self._identity = identity
         self._packs = Packs(backend)
         self._reader = PackReader(self._packs)
-        self._facts = FactReader(self._packs, self._reader, identity)
+        self._facts = FactReader(self._packs, self._reader)
         self._compressor = ContentCompressor(settings.methods)
         self._lease: WriteLease | None = None
         self._log: LogWriter | None = None
@@ -68,7 +65,6 @@ class Store:
         settings: StoreSettings,
         *,
         write: bool,
-        identity: DigestFunction = sha1_digest,
         written: Callable[[], HighWaterMark] = HighWaterMark,
     ) -> Store:
         """Opens what is there. For writing it takes the lease (Busy when taken) and mends what a crash left.
@@ -76,10 +72,10 @@ class Store:
         Nothing is ever put where `written`, asked under the lease, says that something else was.
         """
         if not write:
-            return cls(backend, settings, identity)
+            return cls(backend, settings)
         lease = backend.lease()
         try:
-            store = cls(backend, settings, identity)
+            store = cls(backend, settings)
             mark = written()
             store._packs.floor = lambda: mark.highest
             store._log = LogWriter(store._packs, recover_log(store._packs, mark), settings.pack_bytes)
@@ -176,7 +172,7 @@ class Store:
         plan = pack_compaction.compaction_plan(
             self._settings, effort=effort, rewrite=rewrite, batch_seconds=batch_seconds
         )
-        sources = CompactionSource(self._packs, self._reader, self._identity)
+        sources = CompactionSource(self._packs, self._reader)
         # A text could be removed by one writer while another begins to lean on it, so writers that share use none.
         known = SiteTexts() if self._backend.shared else sites or SiteTexts()
         done = 0
@@ -238,6 +234,11 @@ class Store:
             self._packs.drop(pack)
         return sum(dying.values())
 
+    def refuse_misnamed(self) -> None:
+        """Misnamed if a pack has the name of another: its contents would be given up though nothing is lost."""
+        for fault in filter(None, map(self._packs.misnamed, self._packs.refresh())):
+            raise fault
+
     def scan(self, since: Mapping[int, int] | None = None) -> Iterator[VersionFact]:
         """Every version fact in all packs, or in some from an offset on, to fill a catalogue.
 
@@ -251,7 +252,7 @@ class Store:
         """Checks every byte. `expected` names packs that must be there."""
         if self._log is not None:
             self._log.flush()
-        return PackVerifier(self._packs, self._reader, self._facts, self._identity).run(expected, self._log is not None)
+        return PackVerifier(self._packs, self._reader, self._facts).run(expected, self._log is not None)
 
     def sizes(self) -> dict[int, int]:
         """Size of each pack by its number; what the catalogue does not name in it is waste."""

@@ -6,6 +6,10 @@ from letopis.errors import Damaged
 from letopis.tuples import NamedTuple
 
 
+class Misnamed(Damaged):
+    """A pack has the name of another one: nothing in it is damaged, and nothing in it can be read."""
+
+
 class PackGone(Damaged):
     """The pack is gone: look the content up again, then read its new place.
 

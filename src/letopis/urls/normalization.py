@@ -96,6 +96,8 @@ def normalize(url: str) -> str:
 
 def parse_user_url(text: str) -> str:
     """An address as people type it: `example.org/x` and `localhost:8080` get `http://`."""
+    if not isinstance(text, str):
+        raise BadUrl(f"{_shown(repr(text))} is not an address; {_HINT}")
     text = text.strip(_BLANK)
     if text.startswith(("http://", "https://")):
         return normalize(text)

@@ -32,6 +32,7 @@ from letopis.model import from_millis
 from letopis.model.rights import OWN, ROLES, SCOPES
 from letopis.operations import Operation, bind, projects, two_factor
 from letopis.operations import accounts as operations
+from letopis.operations.parameters import NoParameters
 from letopis.operations.two_factor import TwoFactorSecret, shown_secret
 from letopis.tuples import NamedTuple
 from letopis.web.audit_names import AUDIT_NAMES, audited_things
@@ -108,7 +109,7 @@ def accounts(request: Request, done: str = "") -> Response:
 
 def _accounts_page(request: Request, notice: AccountNotice) -> Response:
     who, context = principal_of(request), context_of(request)
-    everything, owner = operations.AccountsQuery(), who.may(OWN)
+    everything, owner = NoParameters(), who.may(OWN)
     person = who.session.user if who.session else None
     factors = second_factors_of(context.archive)
 
@@ -146,7 +147,7 @@ def all_projects(request: Request, done: str = "") -> Response:
 
 def _projects_page(request: Request, notice: AccountNotice) -> Response:
     context = context_of(request)
-    rows = list(projects.list_projects(context, operations.AccountsQuery()))
+    rows = list(projects.list_projects(context, NoParameters()))
     address = TableAddress("/projects", {n: v for n, v in request.query_params.items() if n != "done"})
     table = make_table(address, ALL_PROJECTS_COLUMNS, rows)
     return table_download(table, "projects") or render_page(

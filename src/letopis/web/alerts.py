@@ -28,7 +28,8 @@ from letopis.web.tables import TableColumn, TableQuestion, make_table, table_dow
 
 router = APIRouter(route_class=PageRoute)
 
-_MOST_ALERTS = 1000
+_MOST_ALERTS, _SIZE = 1000, 20
+"""Alerts that the list is made of, and those of one of its pages, each of which has much to say."""
 _WITHOUT_TEXTS = re.compile(r" (?:shows nothing that the filters|has appeared;|has changed: (?!\d+ lines? added))")
 """Alerts of a change that say why its texts are not shown."""
 _RESULTS = re.compile(r"' has (\d+) new results?: ")
@@ -135,7 +136,7 @@ def all_alerts(request: Request, show: str = "") -> Response:
     lines = _with_marks(request, lines)
     unread = [line for line in lines if line.unread]
     shown = unread if show == "unread" else lines
-    table = make_table(request, ALERT_COLUMNS, shown, question=TableQuestion("watch_alerts"))
+    table = make_table(request, ALERT_COLUMNS, shown, size=_SIZE, question=TableQuestion("watch_alerts"))
     return table_download(table, "alerts") or render_page(
         request, "alerts.html", table=table.with_part(partial(with_texts, context.archive)), show=show,
         total=len(lines), unread=len(unread), saved={one.id for one in saved_list(context, SavedSearchesQuery())},

@@ -85,11 +85,16 @@ def audited_things(context: Context, action: str, subject: str) -> list[AuditedT
         kind, _, place = subject.partition(" ")
         what = place.partition("://")[2].partition("/")[0] or place
         return [AuditedThing(called_run(f"{kind} of {what}" if what else kind))]
+    if action == "compacted":
+        return [AuditedThing(translate(_COMPACTED.get(subject, subject)))]
     if action.startswith("setting ") and words:
         return [AuditedThing(subject, f"/settings?q={quote(words[0])}")]
     if action.startswith("project ") and len(words) == 1 and not action.endswith("removed"):
         return [AuditedThing(subject, f"/projects/{quote(subject)}")]
     return [AuditedThing(subject)] if subject else []
+
+
+_COMPACTED = {"full": translatable("the whole archive"), "quick": translatable("new versions")}
 
 
 def _numbered(context: Context, kind: str, number: int) -> AuditedThing:

@@ -45,10 +45,10 @@ _HOSTS, _LISTED_HOSTS = 20, 200
 HOST_COLUMNS = (
     TableColumn("name", translatable("Host"), "site"),
     TableColumn("fetched", translatable("Fetches"), "number"),
-    TableColumn("waiting", translatable("Never visited"), "number"),
+    TableColumn("waiting", translatable("Never visited"), "number", aside=True),
     TableColumn("due", translatable("Overdue"), "number"),
-    TableColumn("failures", translatable("Failures in a row"), "number"),
-    TableColumn("crawl_delay", translatable("Crawl-delay"), "custom"),
+    TableColumn("failures", translatable("Failures in a row"), "number", aside=True),
+    TableColumn("crawl_delay", translatable("Requested pause"), "custom", aside=True),
     TableColumn("ip", translatable("IP address"), hidden=True),
     TableColumn("visits", translatable("Actions"), "actions"),
 )

@@ -132,6 +132,12 @@ REWORDED = {
         "A saved search named {name} already exists; choose another name, or edit that one."
     ),
     "name is empty: a name of your own for it": translatable("Give it a name."),
+    "unknown operation '{name}'; see the list of operations": translatable(
+        "The HTTP interface has no operation {name}."
+    ),
+    "this invitation was used, was revoked or has expired; ask for another one": translatable(
+        "Ask whoever invited you for another one; each link creates one account."
+    ),
     "there is no project '{name}'; see the list of projects": translatable("There is no project {name}."),
     "there is no user '{name}'; see the list of users": translatable("There is no account {name}."),
     "there is already a user '{name}'; choose another name": translatable(
@@ -162,6 +168,9 @@ REWORDED = {
     ),
     "choose a date such as 2026-03-01": translatable("Choose a date such as 2026-03-01."),
     "{name} must be between {least} and {most}": translatable("{name} must be between {least} and {most}."),
+    "{name} = '{value}' does not fit: '{text}' is not a duration; {hint}": translatable(
+        "{text} is not a duration: write 10m, 1h or 7d."
+    ),
     "{name} is set in the {place}; change it there": translatable("{name} is set in the {place}; change it there."),
     "{url} is a private address; the owner can allow them with fetch.private": translatable(
         "{url} is on a private network. It can only be allowed where the service runs, with the setting fetch.private."
@@ -208,6 +217,7 @@ HEALTH = {
 """What the checks of an installation say, and what a page says of the same."""
 _OWN_WORDS = ("file", "environment", "command line", "queued", "running", "paused", "done", "failed", "cancelled")
 _SAID_HERE = (translatable("file"), translatable("environment"), translatable("command line"))
+_SETTING = re.compile(r"[a-z]+\.[a-z_]+")
 _JOB = re.compile(r"(?<![\w.<'/-])job(s?)(?![\w.>'/-])")
 
 
@@ -231,9 +241,10 @@ def finding_words(text: str) -> Markup:
 
 
 def full_sentence(message: str) -> str:
-    """A message with a capital at its start, unless that is an address, and a full stop at its end."""
+    """A message with a capital at its start, unless that is an address or a setting, and a full stop at its end."""
     first = message.partition(" ")[0]
-    return f"{message if '://' in first else message[:1].upper() + message[1:]}."
+    named = "://" in first or _SETTING.fullmatch(first)
+    return f"{message if named else message[:1].upper() + message[1:]}."
 
 
 def error_words(sentence: str) -> Markup:

@@ -21,6 +21,7 @@ from letopis.index.link_reports import LinkRow, links_for
 from letopis.model import Check, Version, to_millis
 from letopis.monitor.watch_list import WatchList
 from letopis.operations import Context
+from letopis.operations.checks import redirected_to
 from letopis.operations.crawls import VisitQuery, explain_visit
 from letopis.operations.site_listings import FRESH, timed_graph
 from letopis.schedule.policies import format_span
@@ -46,12 +47,14 @@ PLAN_STATES = (
 _SAVED_NOW = "saved.now"
 _OWN = ("at", "alert", _SAVED_NOW, *table_names("v"), *table_names("c"), *table_names("in"), *table_names("out"))
 _CHOICES = 200
-_SIZE, _MOST_COUNTED = 15, 1000
-"""Rows of each of the tables of a page, which are four; alerts of it that are counted at most."""
+_SIZE, _FEW, _MOST_COUNTED = 15, 6, 1000
+"""Rows of each of the tables of a page, which are four, and those that need no filter; alerts of it that are counted
+at most.
+"""
 VERSION_COLUMNS = (
     TableColumn("number", translatable("Version"), "custom"),
     TableColumn("time", translatable("Seen from"), "time"),
-    TableColumn("verdict", translatable("What changed"), "custom", aside=True),
+    TableColumn("verdict", translatable("What changed"), "custom"),
     TableColumn("raw_bytes", translatable("Size"), "size", aside=True),
     TableColumn("stored_bytes", translatable("Stored"), "size", aside=True),
     TableColumn("method", translatable("Stored as"), hidden=True),
@@ -119,13 +122,17 @@ def resource(request: Request) -> Response:
     newest = answers.versions(asked.url, row.versions - MOST_RECENT)
     place = TableAddress(f"/url/{url_in_path(asked.url)}", asked.own)
     whole = partial(_with_verdicts, archive, asked.url)
-    versions = make_table(place, VERSION_COLUMNS, [VersionLine(*_facts(one), None) for one in newest[::-1]], "v", _SIZE)
-    listed = make_table(place, CHECK_COLUMNS, [CheckLine(check) for check in checks[::-1]], "c", _SIZE)
+    versions = make_table(
+        place, VERSION_COLUMNS, [VersionLine(*_facts(one), None) for one in newest[::-1]], "v", _SIZE, few=_FEW
+    )
+    listed = make_table(place, CHECK_COLUMNS, [CheckLine(check) for check in checks[::-1]], "c", _SIZE, few=_FEW)
     whole_lines = partial(_judged_lines, archive)
     at, now = chosen_moment(request, context.moment(), asked.own.get("at", "")), context.moment()
     seen = page_cache_of(request).soon("graph", FRESH, lambda: timed_graph(context))
     links = seen and {
-        name: make_table(place, columns, _links(seen.graph, asked.url, at or now, inward=name == "in"), name, _SIZE)
+        name: make_table(
+            place, columns, _links(seen.graph, asked.url, at or now, inward=name == "in"), name, _SIZE, few=_FEW
+        )
         for name, columns in (("in", INLINK_COLUMNS), ("out", LINK_COLUMNS))
     }
     wanted = first_download(
@@ -216,6 +223,8 @@ class CheckLine:
     def remarks(self) -> str:
         """What is said of it in words."""
         hops = [f"{hop.status} → {hop.location}" for hop in self.check.redirects]
+        if not hops and (target := redirected_to(self.check)):
+            hops = [f"{self.check.status} → {target}"]
         return "; ".join(filter(None, [self.check.error, *hops, *self.check.warnings]))
 
 

@@ -31,6 +31,7 @@ from letopis.operations import jobs as operations
 from letopis.operations.crawls import CrawlScope
 from letopis.operations.exchange import PART_KINDS
 from letopis.operations.job_rows import Job, requester_of
+from letopis.operations.parameters import NoParameters
 from letopis.operations.runs import JobNumbers, StartRun, cancel_jobs, delete_jobs, pause_jobs, resume_jobs, start_run
 from letopis.tuples import NamedTuple
 from letopis.urls import site
@@ -49,10 +50,13 @@ from letopis.web.run_steps import (
     SCOPE_NAMES,
     VALUE_NAMES,
     asked_words,
+    begins_anew,
+    clock_time,
     failure_words,
     run_progress,
     run_results,
     run_title,
+    sent_form,
     step_words,
     takes_sent_file,
 )
@@ -93,8 +97,8 @@ RUN_COLUMNS = (
 
 LOOK_COLUMNS = (
     TableColumn("url", translatable("Page"), "page"),
-    TableColumn("status", translatable("Status"), "custom"),
-    TableColumn("outcome", translatable("Outcome"), "outcome"),
+    TableColumn("status", translatable("Status"), "custom", called=FAILURE_NAMES),
+    TableColumn("outcome", translatable("Outcome"), "outcome", called=OUTCOME_NAMES),
 )
 
 
@@ -117,6 +121,7 @@ def _line(context: Context, job: Job) -> JobLine:
     took = round((job.finished - job.started).total_seconds(), 1) if job.started and job.finished else None
     may = context.may(WRITE) and requester_of(context).may_change(job.owner)
     useless = _WITHOUT_FILE.get(job.state, ()) if takes_sent_file(job.name) else ()
+    useless += ("resume",) if job.ended and begins_anew(job.name) else ()
     can = [one for one in _ACTIONS[job.state] if may or (one == "refresh" and context.may(WRITE))]
     actions = tuple(one for one in can if one not in useless)
     return JobLine(
@@ -144,9 +149,14 @@ _NO_NOTICE = _Notice()
 
 
 @router.get("/jobs")
-def jobs(request: Request, state: str = "", package: str = "", before: str = "") -> Response:
-    """What waits, runs and is done; newest first."""
-    return _list_page(request, {"state": state, "package": package, "before": before})
+def jobs(request: Request, state: str = "", package: str = "", before: str = "", like: str = "") -> Response:
+    """What waits, runs and is done; newest first. The form is filled in `like` the run with that number."""
+    form = (
+        sent_form(_bytes(operations.job_query(context_of(request), operations.JobNumber(id=_number(like)))))
+        if like
+        else {}
+    )
+    return _list_page(request, {"state": state, "package": package, "before": before}, _Notice(form=form))
 
 
 def _list_page(request: Request, chosen: dict[str, str], notice: _Notice = _NO_NOTICE) -> Response:
@@ -159,7 +169,7 @@ def _list_page(request: Request, chosen: dict[str, str], notice: _Notice = _NO_N
         request, "jobs.html", notice.status, table=table, older=found.about["next"], state=given.get("state", ""),
         package=given.get("package", ""), site=request.query_params.get("site", "")[:2000],
         counts=[(name, counts.get(name, 0)) for name in _STATES],
-        favourites=list(operations.list_favourites(context, operations.FavouritesQuery())),
+        favourites=list(operations.list_favourites(context, NoParameters())),
         may_write=context.may(WRITE), may_own=context.may(OWN), formats=PART_KINDS, format_names=_FORMAT_NAMES,
         scopes=get_args(CrawlScope), scope_names=SCOPE_NAMES, pause=settings.crawl.delay,
         largest=settings.serve.max_upload, problem=notice.problem, text=notice.text, form=notice.form,
@@ -223,6 +233,7 @@ environment.filters |= {
     "step": step_words,
     "far": run_progress,
     "run_title": run_title,
+    "clock": clock_time,
     "run_failure": failure_words,
     "asked": asked_words,
 }
@@ -294,6 +305,41 @@ def _counted(looks: list[LoggedLook]) -> dict[str, int]:
     return {name: counts[name] for name in OUTCOME_NAMES if counts[name]}
 
 
+class FailureReason(NamedTuple):
+    """Why addresses could not be fetched, and what to do about it, where that is known."""
+
+    called: str
+    advised: str
+
+
+_ADVICE = {
+    "dns": translatable("Check the spelling of the address."),
+    "connect": translatable("The server may be down, or the address may be wrong."),
+    "timeout": translatable("The server may be busy: try again later."),
+    "tls": translatable("The certificate of the server has to be renewed."),
+    "robots": translatable("Its owner does not want it to be crawled."),
+    "forbidden-address": translatable("Ask whoever runs this service to allow private addresses."),
+}
+_KINDS_OF_FAILURES = re.compile(r"could be fetched \(([^)]*)\)")
+
+
+def failure_reasons(job: Job) -> list[FailureReason]:
+    """Why a crawl could fetch nothing, in the reader's language; nothing of runs that failed otherwise."""
+    found = _KINDS_OF_FAILURES.search(job.message)
+    kinds = [one.rpartition(" ")[0] for one in found[1].split(", ")] if found else []
+    status = translatable("status {status}")
+    return [
+        FailureReason(
+            translate(status, status=kind) if kind.isdigit() else translate(FAILURE_NAMES.get(kind, NO_ANSWER)),
+            translate(_ADVICE[kind]) if kind in _ADVICE else "",
+        )
+        for kind in kinds
+    ]
+
+
+environment.filters["run_reasons"] = failure_reasons
+
+
 @router.post("/jobs")
 def submit(request: Request, form: FormDep) -> Response:
     """A query from the form, or one that is stored."""
@@ -324,8 +370,8 @@ def forget(request: Request, form: FormDep) -> Response:
 
 
 @router.get("/jobs/{number}")
-def show(request: Request, number: str, xslt: str = "", stopping: str = "") -> Response:
-    """One job: how far it is, its result as a stylesheet shows it, its log, its text."""
+def show(request: Request, number: str, xslt: str = "", stopping: str = "", outcome: str = "") -> Response:
+    """One job: how far it is, its result as a stylesheet shows it, its log, its text; its addresses of one outcome."""
     context, wanted = context_of(request), operations.JobNumber(id=_number(number))
     found = operations.show_job(context, operations.ShowQuery(id=wanted.id))
     assert isinstance(found, Value)
@@ -336,7 +382,8 @@ def show(request: Request, number: str, xslt: str = "", stopping: str = "") -> R
     looks = looks_of(_bytes(log).decode("utf-8", "replace"))
     result = operations.job_result(context, operations.ResultQuery(id=job.id)) if plain else None
     results = run_results(request, _bytes(result)) if result is not None else []
-    every = make_table(request, LOOK_COLUMNS, looks, "a", _LAST_LOOKS, place="last") if job.ended and looks else None
+    failures, listed = [look for look in looks if look.failed], [one for one in looks if outcome in ("", one.outcome)]
+    every = make_table(request, LOOK_COLUMNS, listed, "a", _LAST_LOOKS, place="last") if job.ended and looks else None
     tables = {f"run-{job.id}-{one.step}": one.table for one in results if one.table is not None}
     tables |= {f"run-{job.id}-addresses": every} if every else {}
     place = _site(text)
@@ -346,7 +393,9 @@ def show(request: Request, number: str, xslt: str = "", stopping: str = "") -> R
         result=_cut(result) if result is not None else "", styles=styles, style=xslt if xslt in styles else "",
         log=_cut(log), text=_cut(operations.job_query(context, wanted)), results=results, site=place,
         called=VALUE_NAMES, known=bool(place) and knows_site(context.archive, place), outcomes=_counted(looks),
-        looks=looks[:_LAST_LOOKS], every=every, failures=[look for look in looks if look.failed],
+        looks=looks[:_LAST_LOOKS], every=every, failures=failures, same=len(looks) == len(failures) <= _LAST_LOOKS,
+        sent=sent_form(text), outcome=outcome,
+        elapsed=max(0, int((context.moment() - job.started).total_seconds())) if job.started else 0,
         most_failures=_LAST_LOOKS if every else _MOST_FAILURES,
         files=list(operations.list_job_files(context, wanted)),
     )  # fmt: skip

@@ -140,9 +140,7 @@ async def login(request: Request, archive: ArchiveDep, form: ExactFormDep) -> Re
     keys = login_keys(name, address_of(request), device if known else "")
     wait = auth.throttle.begin(*keys)
     if wait:
-        answer = problem_response(429, "Too many tries", f"wait {wait} seconds before the next try")
-        answer.headers["retry-after"] = str(wait)
-        return answer
+        return _try_later(wait)
     try:
         user = await auth.hashing.run(partial(auth.accounts.sign_in, name, form.get("password", "")))
     except Busy:
@@ -152,6 +150,12 @@ async def login(request: Request, archive: ArchiveDep, form: ExactFormDep) -> Re
         auth.throttle.give_back(*keys)
         auth.throttle.forgive(keys[0])
     return await run_in_threadpool(_after_try, request, archive, user, form, known)
+
+
+def _try_later(seconds: int) -> Response:
+    answer = problem_response(429, "Too many tries", f"wait {seconds} seconds before the next try")
+    answer.headers["retry-after"] = str(seconds)
+    return answer
 
 
 def _after_try(
@@ -191,10 +195,14 @@ def _setup(request: Request, archive: Archive, form: dict[str, str]) -> Response
     auth, address = auth_state_of(request), address_of(request)
     if not auth.needs_owner():
         return problem_response(403, "Forbidden", "this archive already has accounts; sign in")
-    wait = auth.throttle.begin(f"setup {network_of(address)}")
-    if wait or not hmac.compare_digest(form.get("code", "").encode(), auth.code.encode()):
+    key = f"setup {network_of(address)}"
+    wait = auth.throttle.begin(key)
+    if wait:
+        return _try_later(wait)
+    if not hmac.compare_digest(form.get("code", "").encode(), auth.code.encode()):
         wrong = translatable("The code is wrong. It is shown in the terminal where the service was started.")
         return _login_page(request, 403, wrong, form)
+    auth.throttle.give_back(key)  # whoever has the code may take as long as they like to find a name and a password
     try:
         user = auth.accounts.add(
             form.get("name", ""), "owner", form.get("password", ""), to_millis(archive.clock()), first=True

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import groupby
 from types import MappingProxyType, SimpleNamespace
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Request, Response
@@ -20,6 +21,7 @@ from letopis.archive.activity import DAY, activity_of, busiest_hosts, is_checked
 from letopis.archive.audit import DAYS_KEPT
 from letopis.archive.crawl_status import crawl_figures
 from letopis.config.loader import format_size
+from letopis.config.settings import find_setting
 from letopis.errors import BadUrl, LetopisError, shell_words
 from letopis.model import Outcome, from_millis, to_millis
 from letopis.model.rights import OWN
@@ -28,21 +30,20 @@ from letopis.operations.alerts import AlertsQuery
 from letopis.operations.checks import CheckCommand, check
 from letopis.operations.job_rows import Job
 from letopis.operations.jobs import JobsQuery, list_jobs
-from letopis.operations.setting_changes import ResetSettingCommand, SetSettingCommand, reset_setting, set_setting
+from letopis.operations.parameters import NoParameters
+from letopis.operations.settings import ResetSettingCommand, SetSettingCommand, SettingRow, reset_setting, set_setting
+from letopis.operations.settings import settings as list_settings
 from letopis.operations.totals import (
     GrowthRow,
-    SettingRow,
     SitesQuery,
     UsageQuery,
-    WholeArchive,
     disk_room,
     storage_figures,
     storage_sites,
     usage,
 )
-from letopis.operations.totals import settings as list_settings
-from letopis.operations.upkeep import DoctorFinding, WholeInstallation, doctor
-from letopis.operations.watch_options import NoParameters, watch_tags
+from letopis.operations.upkeep import DoctorFinding, doctor
+from letopis.operations.watch_options import watch_tags
 from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
 from letopis.urls import host, parse_user_url
@@ -50,8 +51,9 @@ from letopis.web.alerts import count_unread, shown_alerts
 from letopis.web.cache import page_cache_of
 from letopis.web.charts import Bar, bars, growth_line
 from letopis.web.jobs import open_runs
-from letopis.web.languages import translatable
+from letopis.web.languages import language_of, translatable, translate, use_language
 from letopis.web.login import local_path
+from letopis.web.maps import TitleShortener
 from letopis.web.pages import FormDep, PageRoute, form_status, iso_day, render_page, url_in_path
 from letopis.web.tables import MOST_ROWS, TableColumn, make_table, table_download
 
@@ -101,11 +103,21 @@ def overview(request: Request, archive: ArchiveDep, before: str = "") -> Respons
         request, "overview.html", stats=known.soon("stats", 10, archive.stats), queue=queue,
         days=days, ends=ends,
         hosts=known.soon("hosts", 10, lambda: busiest_hosts(archive, 12)), changes=changes[:_LISTED],
+        named=_names((one.url, one.title) for one in changes),
         older=changes[_LISTED - 1].id if len(changes) > _LISTED else None, before=before,
         first_start=not changes and not before and queue.new == 0,
         alerts=shown_alerts(request, AlertsQuery(limit=_ALERTS)), unread=count_unread(request),
         runs=open_runs(context), watches=sum(tag.watches for tag in watch_tags(context, NoParameters())),
     )  # fmt: skip
+
+
+def _names(pages: Iterable[tuple[str, str]]) -> Callable[[str, str], str]:
+    """What to call pages of many sites, by address and title: without the name of a site that several of it have."""
+    titles: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for url, title in pages:
+        titles[host(url)][url] = title
+    short = {name: TitleShortener(found.values()) for name, found in titles.items() if len(found) > 1}
+    return lambda url, title: short[host(url)].of(title) if host(url) in short else title
 
 
 SITE_COLUMNS = (
@@ -252,7 +264,7 @@ def _growth(rows: list[GrowthRow]) -> StorageGrowth:
 
 
 def _health(context: Context) -> list[DoctorFinding]:
-    return list(doctor(context, WholeInstallation()))
+    return list(doctor(context, NoParameters()))
 
 
 settings_router = APIRouter(route_class=PageRoute)
@@ -293,12 +305,8 @@ def _settings_page(
     status: int = 200,
     sent: Mapping[str, str] = _NOTHING_SENT,
 ) -> Response:
-    words = q.casefold().split()
-    fitting = [
-        row
-        for row in list_settings(context_of(request), WholeArchive())
-        if all(word in f"{row.name} {row.variable} {row.help}".casefold() for word in words)
-    ]
+    with use_language(language_of(request)):
+        fitting = [row for row in list_settings(context_of(request), NoParameters()) if _setting_fits(row, q)]
     chosen = {
         "": fitting,
         "set": [row for row in fitting if row.source != "default" or row.changed or row.next is not None],
@@ -313,8 +321,22 @@ def _settings_page(
         request, "settings.html", status, sections=sections, q=q[:200], only=only,
         counts={name: len(found) for name, found in chosen.items()}, file=_SETTINGS_FILE, done=done,
         problem=problem, sent=sent, written=written, long_texts=_LONG_TEXTS, section_names=_SECTION_NAMES,
-        plain_words=_PLAIN_WORDS,
+        plain_words=_PLAIN_WORDS, choices={row.name: _choices(row.name) for row in rows if row.editable},
     )  # fmt: skip
+
+
+def _setting_fits(row: SettingRow, q: str) -> bool:
+    """Whether a setting has all words of a question in its names or in what the page says of it."""
+    text = f"{row.name} {row.variable} {row.help} {translate(row.help)}".casefold()
+    return all(word in text for word in q.casefold().split())
+
+
+def _choices(name: str) -> tuple[str, ...]:
+    """The values of a setting that has only a few."""
+    setting = find_setting(name)
+    if setting is None or setting.type is bool:
+        return ("true", "false") if setting else ()
+    return tuple(map(str, get_args(setting.type))) if get_origin(setting.type) is Literal else ()
 
 
 @settings_router.post("/settings")
@@ -351,7 +373,17 @@ def _readable(row: SettingRow) -> SettingRow:
 def _field_text(row: SettingRow) -> str:
     """What the field of a setting holds: its value, and sizes in the words in which they are shown."""
     text = row.value if row.next is None else row.next
+    if row.unit == "seconds" and text.replace(".", "", 1).isdigit():
+        return _written_span(float(text))
     return format_size(int(text)) if row.unit == "bytes" and text.isdigit() else text
+
+
+def _written_span(seconds: float) -> str:
+    """A duration as a field takes it: `7d`, `90s`, `0`."""
+    fitting = (
+        f"{seconds / size:.0f}{unit}" for unit, size in (("d", 86400), ("h", 3600), ("m", 60)) if not seconds % size
+    )
+    return next(fitting, f"{seconds:g}s") if seconds else "0"
 
 
 def _readable_value(text: str, unit: str, name: str) -> str:

@@ -125,6 +125,18 @@ def takes_sent_file(name: str) -> bool:
     return found is not None and found[1] == "import"
 
 
+def begins_anew(name: str) -> bool:
+    """Whether a run of this name, once it has ended, can only run again: a crawl goes on where it was."""
+    found = _OWN_NAME.fullmatch(name)
+    return found is not None and found[1] != "crawl"
+
+
+def clock_time(seconds: int) -> str:
+    """`1:05`, or `2:01:05`."""
+    minutes, rest = divmod(seconds, 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
+
+
 def failure_words(job: Job) -> str:
     """Why a run failed, without what a page says otherwise: names of elements, and commands."""
     return _FOR_OTHERS.sub("", _STEP_BEFORE.sub("", job.message))
@@ -165,6 +177,29 @@ _DEPTH, _LIMIT = translatable("depth {depth}"), translatable("page limit {limit}
 _DELAY = translatable("{span} between requests")
 _REQUISITES = translatable("with images, styles and scripts")
 _BROWSER = translatable("rendered in a browser")
+
+
+_FORM_FIELDS = {
+    "scope": "scope", "maxlevel": "depth", "limit": "limit", "delay": "delay", "site": "site", "kind": "format"
+}  # fmt: skip
+"""The attributes of the steps that forms start, and the fields of the forms that say the same."""
+
+
+def sent_form(query: bytes) -> dict[str, str]:
+    """The form that starts what a query asks; empty for a query that no form could make."""
+    try:
+        steps = list(read_xml(query, "the query"))
+    except UsageError:
+        return {}
+    kinds = {"download": "crawl", "export": "export", "audit": "audit", "broken": "broken"}
+    if len(steps) != 1 or str(steps[0].tag) not in kinds or len(steps[0]) > 1:
+        return {}
+    step = steps[0]
+    given = {str(name): str(value) for name, value in step.attrib.items()}
+    fields = {_FORM_FIELDS[name]: value for name, value in given.items() if name in _FORM_FIELDS}
+    chosen = {name: "1" for name in ("requisites", "browser") if given.get(name) == "true"}
+    url = {"site": step[0].text or ""} if len(step) else {}
+    return {"kind": kinds[str(step.tag)], **fields, **chosen, **url}
 
 
 class RunFigure(NamedTuple):
@@ -222,6 +257,7 @@ _HEADINGS = {
 """What people call the results of steps; one that is not named here has its own name."""
 _NOTHING = {
     "broken": translatable("No broken link was found."),
+    "import": translatable("Everything in this file is already in the archive; nothing was added twice."),
     "mapdiff": translatable("Nothing changed in that period."),
     "verify": translatable("No problems found: every byte and every reference is intact."),
 }
@@ -233,9 +269,9 @@ _FIGURES: dict[str, tuple[str, str]] = {
     "fetched": (translatable("Fetched"), "number"),
     "links": (translatable("Links"), "number"),
     "bytes": (translatable("Size"), "size"),
-    "records": (translatable("Records"), "number"),
     "captures": (translatable("Captures"), "number"),
     "taken": (translatable("Imported"), "number"),
+    "records": (translatable("Records"), "number"),
     "checks": (translatable("Checks"), "number"),
     "versions": (translatable("Versions"), "number"),
     "same": (translatable("Already known"), "number"),
@@ -250,7 +286,7 @@ _FIGURES: dict[str, tuple[str, str]] = {
     "total": (translatable("Pages found"), "number"),
 }
 """Attributes of steps that are figures; those of 0 are said only where they answer the question."""
-_ALWAYS = ("pages", "indexable", "fetched", "total")
+_ALWAYS = ("pages", "indexable", "fetched", "total", "taken")
 FIELD_NAMES = {
     "url": translatable("Page"), "title": translatable("Title"), "status": translatable("Status"),
     "lang": translatable("Language"), "language": translatable("Language"), "bytes": translatable("Size"),
@@ -276,7 +312,7 @@ FIELD_NAMES = {
 }  # fmt: skip
 """What people call the fields of results; one that is not named here has its own name."""
 _FIRST_COLUMNS = {
-    "audit": ("url", "status", "issues", "title", "description", "depth", "words", "bytes"),
+    "audit": ("url", "status", "issues", "title", "depth", "words", "bytes"),
     "broken": ("target", "status", "since", "source", "line", "text"),
     "check": ("url", "outcome", "status", "checked_at", "reason"),
     "links": ("source", "target", "text", "status"),
@@ -317,6 +353,7 @@ def _result(request: Request, step: _Element, name: str, key: str) -> RunResult:
     tag, given = str(step.tag), {str(name): str(value) for name, value in step.attrib.items()}
     table, issues = _table(request, step, key) if len(step) and tag != "download" else None, _issues(given)
     figures, empty = _figures_of(tag, given), len(step) == 0 and given.get("count") == "0"
+    empty = empty or (tag == "import" and given.get("taken") == "0" and given.get("same", "0") != "0")
     if issues:
         faulty = sum(bool(row.get("issues")) for row in step)
         figures.insert(1, RunFigure(translatable("Pages with issues"), faulty, "number"))
@@ -327,6 +364,9 @@ def _result(request: Request, step: _Element, name: str, key: str) -> RunResult:
 
 
 def _figures_of(tag: str, given: Mapping[str, str]) -> list[RunFigure]:
+    if tag == "import":  # people count captures, and the faults of all kinds
+        rejected = sum(json.loads(given.get("refused") or "{}").values())
+        given = {**given, "records": "", "checks": "", "refused": str(rejected)}
     counts = {name: int(given[name]) for name in _FIGURES if re.fullmatch(r"\d{1,18}", given.get(name, ""), re.ASCII)}
     said = [name for name, count in counts.items() if count or name in _ALWAYS]
     figures = [RunFigure(_FIGURES[name][0], counts[name], _FIGURES[name][1]) for name in said]

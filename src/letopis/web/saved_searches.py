@@ -163,7 +163,7 @@ def _saved_page(request: Request, number: int, notice: SavedNotice, status: int 
         request, "saved.html", status, saved=saved, table=table, page=page, called=QUESTION_NAMES, ask=notice,
         asked=written_question(saved.values, saved.filter),
         deliveries=[row for row in sent if row.saved == number][:_DELIVERIES],
-        may_change=operations.may_change_search(context, saved.owner),
+        may_change=context.may_change(saved.owner),
         form=notice.form or {"name": saved.name, "q": saved.values.get("q", ""), "filter": saved.filter,
                              "notify": "\n".join(saved.notify or ())},
     )  # fmt: skip

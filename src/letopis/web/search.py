@@ -18,6 +18,7 @@ from letopis.index.search_ranking import SearchRow
 from letopis.index.search_results import SearchFacet
 from letopis.index.word_analysis import NearbyWord, PhraseHistory
 from letopis.operations import Context, bind
+from letopis.operations.saved_searches import SavedSearchesQuery, saved_list
 from letopis.operations.words import (
     MAX_HITS,
     MAX_OFFSET,
@@ -52,6 +53,7 @@ _PATIENCE = 0.5
 _KINDS = {
     "text/html": "HTML", "application/xhtml+xml": "XHTML", "application/pdf": "PDF", "application/json": "JSON",
     "text/plain": translatable("plain text"), "text/markdown": "Markdown", "application/xml": "XML", "text/xml": "XML",
+    "application/atom+xml": "Atom", "application/rss+xml": "RSS", "application/epub+zip": "EPUB", "text/csv": "CSV",
 }  # fmt: skip
 """What people call the types of documents; what is not named here has its own name."""
 _OTHERWISE = {"from": "since", "to": "at"}
@@ -182,6 +184,7 @@ def _shown(request: Request, form: SearchForm, status: int = 200, **values: Any)
     now = context_of(request).moment()
     bar = time_bar(request, chosen_moment(request, now, "" if form.since else form.at), (), now)
     shown = {"hits": None, "facets": {}, "near": [], "stood": None, "suggestion": "", "problem": "", **values}
+    shown["saved_searches"] = [] if form.q else list(saved_list(context_of(request), SavedSearchesQuery()))[:_FACETS]
     shown["stored"] = bool(recent_versions(context_of(request).archive, 1))
     return render_page(request, "search.html", status, ask=form, bar=bar, formats=FORMATS, unknown=_address(form.q),
                        facet_name=facet_name, **{"behind": 0, **shown})  # fmt: skip

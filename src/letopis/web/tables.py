@@ -106,7 +106,10 @@ class TableQuestion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """A table as its template wants it; `found` are all rows that fit, `part` the page of them that is shown."""
+    """A table as its template wants it; `found` are all rows that fit, `part` the page of them that is shown.
+
+    So `few` rows are seen at a glance and need no filter.
+    """
 
     columns: Sequence[TableColumn]
     shown: Sequence[TableColumn]
@@ -122,6 +125,7 @@ class TableView:
     form: str
     formats: Sequence[str] = FORMATS
     question: TableQuestion | None = None
+    few: int = 0
 
     @property
     def data_columns(self) -> list[TableColumn]:
@@ -201,6 +205,7 @@ def make_table(
     size: int = PAGE_ROWS,
     question: TableQuestion | None = None,
     place: str = "",
+    few: int = 0,
 ) -> TableView:
     """The table that an address asks for; what it asks wrongly is left out.
 
@@ -230,7 +235,7 @@ def make_table(
     chosen = name if name in names else ""
     return TableView(
         columns, shown, found, part, len(rows), chosen, sort.startswith("-"), wanted, kept, link, key, asked["as"],
-        question=question,
+        question=question, few=few,
     )  # fmt: skip
 
 

@@ -22,7 +22,6 @@ from letopis.monitor.watch import WatchedValue
 from letopis.monitor.watch_list import WatchEntry, WatchList
 from letopis.operations import Context, alerts, bind
 from letopis.operations import watches as operations
-from letopis.operations.watch_options import may_change
 from letopis.replay.csp import SAFE_HEADERS, replay_policy
 from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
@@ -136,7 +135,7 @@ def _watch_page(request: Request, number: int, notice: WatchNotice, status: int 
         alerts=shown_alerts(request, alerts.AlertsQuery(url=url, limit=_ALERTS), number),
         deliveries=[row for row in sent if row.saved is None and row.name == details.name],
         preview=_preview(context, url, form), unread=url in unread_marks(request, context).unread([url]),
-        may_change=may_change(context, details.owner),
+        may_change=context.may_change(details.owner),
         waits=_next_look(context, details, notice), ask=notice, form=form, **form_words(context),
     )  # fmt: skip
 

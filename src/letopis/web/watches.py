@@ -13,6 +13,7 @@ from fastapi.responses import RedirectResponse
 
 from letopis.api.access import principal_of
 from letopis.api.door import context_of
+from letopis.archive.verdicts import ReplacedText, replaced_texts
 from letopis.archive.watches import WatchedPage, watched_pages
 from letopis.errors import LetopisError, QuotaUsedUp, UsageError, shell_words
 from letopis.model.rights import WRITE
@@ -20,9 +21,10 @@ from letopis.monitor.watch import FILTER_KINDS
 from letopis.monitor.watch_list import WatchList
 from letopis.operations import Context, Operation, alerts, bind, watch_options
 from letopis.operations import watches as operations
+from letopis.operations.parameters import NoParameters
 from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
-from letopis.web.alerts import shown_alerts
+from letopis.web.alerts import alert_lines, shown_alerts
 from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
 from letopis.web.pages import FieldsDep, PageRoute, first_values, form_status, listed_addresses, render_page
@@ -41,8 +43,8 @@ WATCH_COLUMNS = (
     TableColumn("url", translatable("Page"), "custom"),
     TableColumn("state", translatable("State"), "custom"),
     TableColumn("change", translatable("Last change"), "custom"),
-    TableColumn("rhythm", translatable("How often"), "custom", by="every"),
-    TableColumn("due", translatable("Next check"), "due"),
+    TableColumn("rhythm", translatable("How often"), "custom", aside=True, by="every"),
+    TableColumn("due", translatable("Next check"), "due", aside=True),
     TableColumn("name", translatable("Name of the watch"), hidden=True),
     TableColumn("tag", translatable("Tag"), hidden=True),
     TableColumn("owner", translatable("Owner"), hidden=True),
@@ -83,6 +85,7 @@ class WatchLine(NamedTuple):
     rhythm: str
     page: WatchedPage | None = None
     unread: bool = False
+    texts: Sequence[ReplacedText] = ()
 
     def __getattr__(self, name: str) -> Any:
         """Fields of the watch are columns of the table."""
@@ -121,9 +124,7 @@ def watches(request: Request, tag: str = "", show: str = "", done: str = "") -> 
 def _watches_page(request: Request, notice: WatchesNotice, status: int = 200) -> Response:
     """The list, a page of it."""
     context = context_of(request)
-    counts = {
-        row.tag: row.watches for row in watch_options.watch_tags(context, watch_options.NoParameters()) if row.watches
-    }
+    counts = {row.tag: row.watches for row in watch_options.watch_tags(context, NoParameters()) if row.watches}
     asked = operations.WatchListQuery(tag=notice.tag or None, limit=_MOST)
     lines = [WatchLine(one, one.cron or format_span(one.every)) for one in operations.watch_list(context, asked)]
     where = TableAddress("/watches", request.query_params)
@@ -169,9 +170,19 @@ def _whole_lines(request: Request, context: Context, lines: Sequence[WatchLine])
     urls = [line.watch.url for line in lines]
     unread = unread_marks(request, context).unread(urls)
     return [
-        line._replace(page=page, unread=line.watch.url in unread)
+        line._replace(page=page, unread=line.watch.url in unread, texts=_texts(context, line.watch, page))
         for line, page in zip(lines, watched_pages(context.archive, urls), strict=True)
     ]
+
+
+def _texts(context: Context, watch: operations.WatchDetails, page: WatchedPage) -> Sequence[ReplacedText]:
+    """What went and came in the last change; through filters what its alert says, and nothing where none was raised."""
+    if page.change is None or not page.change.number:
+        return ()
+    if not watch.filters:
+        return replaced_texts(page.change)
+    raised = alert_lines(alerts.watch_alerts(context, alerts.AlertsQuery(url=watch.url, limit=_ALERTS)))
+    return next((one.texts for one in raised if (one.watch, one.time) == (watch.id, page.change.time)), ())
 
 
 def _refused(request: Request, error: LetopisError, form: Mapping[str, str] | None = None) -> Response:

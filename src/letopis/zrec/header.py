@@ -193,23 +193,11 @@ def _from_fields(fields: dict[int, bytes]) -> ZrecHeader:
     records, chunks, text_size = _numbers(fields[_COUNTS], 3)
     journals_size, index_size, dictionary_size, data_size = _numbers(fields[_LENGTHS], 4)
     return ZrecHeader(
-        ended=bool(flags & _ENDED),
-        ordered=bool(flags & _ORDERED),
-        records=records,
-        chunks=chunks,
-        text_size=text_size,
-        journals_size=journals_size,
-        index_size=index_size,
-        dictionary_size=dictionary_size,
-        data_size=data_size,
-        index_digest=fields[_INDEX],
-        dictionary_digest=fields[_DICTIONARY],
-        body_digest=fields[_BODY],
-        separator=fields[_SEPARATOR],
-        group=_numbers(fields[_GROUP], 1)[0],
-        name_rule=_rule(fields.get(_RULE)),
-        history=_history(fields.get(_HISTORY, b"")),
-    )
+        bool(flags & _ENDED), bool(flags & _ORDERED), records, chunks, text_size,
+        journals_size, index_size, dictionary_size, data_size,
+        fields[_INDEX], fields[_DICTIONARY], fields[_BODY], fields[_SEPARATOR],
+        _numbers(fields[_GROUP], 1)[0], _rule(fields.get(_RULE)), _history(fields.get(_HISTORY, b"")),
+    )  # fmt: skip
 
 
 def _numbers(value: bytes, count: int) -> list[int]:
@@ -227,12 +215,11 @@ def _rule(value: bytes | None) -> str | None:
 
 
 def _history(value: bytes) -> tuple[tuple[bytes, int], ...]:
-    rows: list[tuple[bytes, int]] = []
-    at = 0
+    rows, at = list[tuple[bytes, int]](), 0
     while at < len(value):
-        old = value[at : at + _OLD]
-        length, at = binary.decode_canonical_varint(value, at + _OLD)
-        rows.append((old, length))
+        length, end = binary.decode_canonical_varint(value, at + _OLD)
+        rows.append((value[at : at + _OLD], length))
+        at = end
     return tuple(rows)
 
 

@@ -19,6 +19,7 @@ from letopis.zrec.header import MAX_RELEASE, MiB
 RELEASE_SUFFIX = ".release"
 _RELEASE_FORMAT = "zrec-release"
 _RELEASE_VERSION = 1
+_SIGNATURE = "hmac_sha256"
 _HISTORY_ROWS = 16
 
 
@@ -37,12 +38,11 @@ class ZrecRelease:
 
     def signed(self, key: bytes) -> ZrecRelease:
         """The release with a signature by this key."""
-        return replace(self, hmac_sha256=_signature(self, key))
+        return replace(self, hmac_sha256=release_signature(_release_fields(self), key))
 
     def check_signature(self, key: bytes) -> None:
         """`Refused` unless whoever made the release holds this key."""
-        if self.hmac_sha256 is None or not hmac.compare_digest(self.hmac_sha256, _signature(self, key)):
-            raise Refused("The release is not signed with this key; ask the publisher for the right one.")
+        check_release_signature(_release_fields(self), key)
 
     def journals_end(self, index_digest: bytes) -> int | None:
         """Where the journals end that lead from this old index to the new one."""
@@ -77,7 +77,7 @@ def write_release(path: Path, *, time: datetime, key: bytes | None = None) -> Zr
 
 def encode_release(made: ZrecRelease) -> bytes:
     """The release as JSON."""
-    return _canonical(_release_fields(made)) + b"\n"
+    return canonical_json(_release_fields(made)) + b"\n"
 
 
 def parse_release(data: bytes) -> ZrecRelease:
@@ -131,12 +131,22 @@ def _release_fields(made: ZrecRelease) -> dict[str, Any]:
     return fields
 
 
-def _canonical(fields: dict[str, Any]) -> bytes:
+def canonical_json(fields: dict[str, Any]) -> bytes:
+    """The one form in which a release is published and signed."""
     return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _signature(made: ZrecRelease, key: bytes) -> str:
-    return hmac.new(key, _canonical(_release_fields(replace(made, hmac_sha256=None))), "sha256").hexdigest()
+def release_signature(fields: dict[str, Any], key: bytes) -> str:
+    """The signature of a release by a key: over all of its fields but the signature."""
+    signed = {name: value for name, value in fields.items() if name != _SIGNATURE}
+    return hmac.new(key, canonical_json(signed), "sha256").hexdigest()
+
+
+def check_release_signature(fields: dict[str, Any], key: bytes) -> None:
+    """`Refused` unless a release was signed with this key."""
+    given = str(fields.get(_SIGNATURE, "")).encode("utf-8", "surrogatepass")
+    if not hmac.compare_digest(given, release_signature(fields, key).encode()):
+        raise Refused("the release is not signed with this key; ask the publisher for the right one")
 
 
 def _header_of(path: Path) -> heads.ZrecHeader:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +31,8 @@ SyncProgress = Callable[[int, int], None]
 """Called with bytes done and bytes wanted."""
 
 _TRIES = 3
+_IN_FLIGHT = 4
+"""Ranges that are asked for at once."""
 _GRACE_SECONDS = 5.0
 """How long ranges that are under way may take to end after another has failed."""
 
@@ -54,7 +56,6 @@ class _Transfer:
     target: Path
     seed: Path | None
     key: bytes | None
-    in_flight: int
     progress: SyncProgress | None
     release: bytes | None
     payload: int = 0
@@ -71,18 +72,17 @@ async def sync(
     *,
     seed: str | Path | None = None,
     key: bytes | None = None,
-    in_flight: int = 4,
     progress: SyncProgress | None = None,
     release: bytes | None = None,
 ) -> SyncReport:
     """Makes `out` the file that the source publishes, reusing the chunks of `seed` or of `out` as it is.
 
     With a key, only a release signed with it is accepted; where the `release` is known already, it is not asked for.
-    `Unavailable` when the source fails (the
-    next call goes on where this one stopped), `Damaged` when what it serves does not fit together.
+    `Unavailable` when the source fails (the next call goes on where this one stopped), `Damaged` when what it serves
+    does not fit together.
     """
     before = source.traffic
-    job = _Transfer(source, Path(out), Path(seed) if seed else None, key, in_flight, progress, release)
+    job = _Transfer(source, Path(out), Path(seed) if seed else None, key, progress, release)
     reused, fetched, fallback = await _until_settled(job)
     used = source.traffic.since(before)
     return SyncReport(used.received, used.sent, used.requests, reused, fetched, fallback, verified=True)
@@ -162,11 +162,8 @@ def _old_copy(job: _Transfer) -> Iterator[ZrecReader | None]:
         reader = ZrecReader(path) if job.seed or path.exists() else None
     except Damaged:
         reader = None
-    try:
+    with reader or nullcontext():
         yield reader
-    finally:
-        if reader is not None:
-            reader.close()
 
 
 async def _fetch(job: _Transfer, missing: list[ByteRange], rebuild: Rebuild) -> None:
@@ -199,7 +196,7 @@ async def _fetch(job: _Transfer, missing: list[ByteRange], rebuild: Rebuild) -> 
             if job.progress:
                 job.progress(done, total)
 
-    workers = [asyncio.ensure_future(worker()) for _ in range(min(job.in_flight, len(ranges)))]
+    workers = [asyncio.ensure_future(worker()) for _ in range(min(_IN_FLIGHT, len(ranges)))]
     try:
         first, going = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
         stopped.set()

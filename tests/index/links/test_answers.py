@@ -20,7 +20,7 @@ from letopis.index.map_formats import MAP_FORMATS, sitemap_files
 from letopis.index.page_ranks import rank_site, site_diagram
 from letopis.index.site_events import map_difference
 from letopis.index.site_maps import SiteMap, site_map
-from letopis.index.xslt import run_xslt
+from letopis.jobs.xslt import run_xslt
 from letopis.model import Failure, FailureKind, Observation, Outcome, Response, to_millis
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -168,3 +168,15 @@ def test_every_page_is_in_the_tree_once_on_each_level(chronicle: Chronicle) -> N
             assert sorted(url for child in category.children for url in child.pages) == sorted(category.pages)
     with pytest.raises(NotFound):
         site_categories(index, "nowhere.example")
+
+
+def test_a_phrase_of_a_page_that_answers_404_is_not_still_there(small: Archive) -> None:
+    urls, day = ("http://a.example/", "http://b.example/x"), timedelta(days=1)
+    for url in urls:
+        small.put(url, b"<html lang=en><p>new terms of service</p></html>", DATES[0])
+    for number, url in enumerate(urls, 1):
+        small.record([Observation(Response(url, url, 404, (), b"", DATES[0] + number * day), Outcome.UNAVAILABLE)])
+        stood = phrase_history(WordIndex(small), "terms of service")
+        assert (stood.last_url, stood.gone) == (urls[1], None if number == 1 else DATES[0] + 2 * day)
+    small.put(urls[1], b"<html lang=en><p>new terms of service</p></html>", DATES[0] + 5 * day)
+    assert phrase_history(WordIndex(small), "terms of service").gone is None

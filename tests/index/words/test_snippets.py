@@ -36,8 +36,19 @@ def test_a_page_found_by_its_title_shows_how_its_text_begins() -> None:
     assert snippet(stored(f"t{BODY}Archive", f"1{BODY}Archive of it", f"p{BODY}No"), pattern("archive")).marks
 
 
+def test_a_short_block_is_shown_with_those_behind_it() -> None:
+    goods = stored(
+        f"t{BODY}Goods", f"i{BODY}Pen", f"c{BODY}EUR 40", f"i{BODY}A pen for left hands", f"i{BODY}Pen", f"l{FRAME}Help"
+    )
+    assert snippet(goods, pattern("pen")).html == "<mark>Pen</mark> · EUR 40 · A <mark>pen</mark> for left hands"
+    menu = stored(f"t{BODY}Lamps", f"l{FRAME}Pens", f"l{FRAME}Lamps and {'more ' * 30}", f"p{BODY}A lamp.")
+    assert snippet(menu, pattern("pens")).html.startswith("<mark>Pens</mark> · Lamps and more")
+    assert snippet(menu, pattern("pens")).html.endswith("more …")
+    assert snippet(menu, pattern("absent")).text == "A lamp."
+
+
 def test_the_place_with_most_different_words_is_shown() -> None:
-    text = stored(f"p{BODY}One thing.", f"p{BODY}One and two together.", f"p{BODY}Two.")
+    text = stored(f"p{BODY}One thing.", f"p{BODY}One and two together.", f"l{FRAME}Two.")
     assert snippet(text, pattern("one", "two")).html == "<mark>One</mark> and <mark>two</mark> together."
 
 
@@ -79,7 +90,7 @@ def test_a_snippet_is_a_piece_of_the_page_and_marks_what_it_says(blocks: list[st
     text = stored(*(f"p{BODY}{block}" for block in blocks))
     made = snippet(text, pattern("needle"))
     assert {hit.lower() for hit in made.hits} == {"needle"}
-    assert made.text.removeprefix("… ").removesuffix(" …") in text
+    assert all(piece in text for piece in made.text.removeprefix("… ").removesuffix(" …").split(" · "))
     assert unescape(made.html.replace("<mark>", "").replace("</mark>", "")) == unescape(made.text)
 
 

@@ -25,6 +25,7 @@ PAGES = {
     "http://a.example/kun": "Příliš žluťoučký kůň úpěl ďábelské ódy. Rada města zasedla.",
     "http://a.example/rada": "Byla to dlouhá řada lidí před školou.",
     "http://a.example/plain": "Skola bez hacku, katedra kybernetiky.",
+    "http://b.example/straße": "Łódź und Đakovo: die Straße der Häuser, Αθήνα.",
     "http://a.example/school": "Škola a školy v kraji, katedra češtiny, katedry.",
 }
 
@@ -46,6 +47,11 @@ def test_words_are_found_without_their_accents(archive: Archive) -> None:
     assert found(archive, "zlutoucky") == ["kun"]
     assert found(archive, "kun upel") == ["kun"]
     assert found(archive, "ZLUTOUCKY") == ["kun"]
+
+
+@pytest.mark.parametrize("typed", ["lodz", "dakovo", "strasse", "STRASSE", "haeuser", "αθηνα", "ΑΘΗΝΑ"])
+def test_letters_that_no_accent_makes_are_found_as_they_are_typed(archive: Archive, typed: str) -> None:
+    assert found(archive, typed) == ["stra%C3%9Fe"]
 
 
 def test_words_with_accents_find_pages_written_without_them(archive: Archive) -> None:
@@ -107,6 +113,12 @@ def test_nothing_is_suggested_where_it_would_find_nothing(archive: Archive) -> N
     assert search_operation(Context(archive), SearchQuery(query='"katdera"')).about["suggestion"] == ""
 
 
+def test_who_skips_all_that_was_found_is_not_told_that_nothing_was(archive: Archive) -> None:
+    rows = search_operation(Context(archive), SearchQuery(query="katedra", offset=5))
+    assert (list(rows), rows.about["total"]) == ([], 2)
+    assert rows.remark == "no more results: 2 pages found, and you skipped 5"
+
+
 def test_words_are_completed_the_most_frequent_first(archive: Archive) -> None:
     rows = list(complete(Context(archive), CompletionQuery(beginning="Kat")))
     assert [row.word for row in rows] == ["katedra", "katedry"]
@@ -122,8 +134,30 @@ def test_one_letter_is_not_completed() -> None:
 
 
 def test_a_word_with_every_accent_matches_its_pattern() -> None:
-    for word in ("žluťoučký", "łódź", "naïve", "façade", "ångström"):
+    for word in (
+        "žluťoučký",
+        "łódź",
+        "naïve",
+        "façade",
+        "ångström",
+        "straße",
+        "œuvre",
+        "đakovo",
+        "ışık",
+        "αθήνα",
+        "đẹp",
+    ):
         assert re.fullmatch(accent_pattern(folded(word)), word)
+
+
+@pytest.mark.parametrize(
+    ("typed", "written"),
+    [("lodz", "łódź"), ("strasse", "straße"), ("haeuser", "häuser"), ("smorrebrod", "smørrebrød"), ("coeur", "cœur"),
+     ("isik", "ışık"), ("da", "đà"), ("nang", "nẵng"), ("αθηνα", "αθήνα"), ("aarhus", "århus"), ("strasse", "strasse")],
+)  # fmt: skip
+def test_letters_that_a_keyboard_lacks_are_typed_as_others(typed: str, written: str) -> None:
+    assert re.fullmatch(accent_pattern(typed), written)
+    assert not re.fullmatch(accent_pattern(typed), typed + "x")
 
 
 WORDS = st.text("abcč", max_size=6)

@@ -15,8 +15,8 @@ import pytest
 from asking import with_packages
 
 from letopis.errors import UsageError
-from letopis.index.xslt import XsltLimits
 from letopis.jobs.packages import QUERY_BOUNDS, run_stylesheet, transform_result
+from letopis.jobs.xslt import XsltLimits
 from letopis.operations.job_files import parse_job_file
 
 TIGHT = XsltLimits(seconds=3.0, memory=512 << 20, output=1 << 20)

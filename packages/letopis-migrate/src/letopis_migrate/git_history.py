@@ -131,7 +131,11 @@ def _blob(name: str, blobs: tuple[IO[bytes], IO[bytes]]) -> bytes | None:
 @contextmanager
 def _running(folder: Path, words: Sequence[str]) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """A git command with its input and output; it never outlives the block."""
-    settings = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"}
+    settings = {
+        "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1",
+        # Older ones fetch what is missing; a repository may allow a protocol that runs commands, but not against this.
+        "GIT_ALLOW_PROTOCOL": "none",
+    }  # fmt: skip
     command = ["git", *_QUIET, "-C", str(folder), *words]
     try:
         process = subprocess.Popen(  # noqa: S603

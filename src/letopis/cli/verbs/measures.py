@@ -18,7 +18,7 @@ from click.shell_completion import get_completion_class
 import letopis
 from letopis import extract
 from letopis.archive import utc_now
-from letopis.change.deltas import apply_binary_delta
+from letopis.change.diff_formats import apply_binary_delta
 from letopis.cli.context import CliContext, read_file, verb, write_output
 from letopis.cli.door import run_operation
 from letopis.errors import NotFound, UsageError

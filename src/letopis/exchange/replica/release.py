@@ -4,7 +4,6 @@ in a clone: the only place they are spelled.
 
 from __future__ import annotations
 
-import hmac
 import json
 import re
 from dataclasses import dataclass, replace
@@ -13,8 +12,9 @@ from typing import Any
 
 from letopis.archive import CLONE_MARKER
 from letopis.archive.replica import RecordCounts
-from letopis.errors import Damaged, NewerFormat, Refused
+from letopis.errors import Damaged, NewerFormat
 from letopis.zrec import ZrecRelease, encode_release, parse_release
+from letopis.zrec.published_file import canonical_json, check_release_signature, release_signature
 
 RELEASE = "release.json"
 PACKS = "packs"
@@ -84,17 +84,16 @@ class ArchiveRelease:
 
     def signed(self, key: bytes) -> ArchiveRelease:
         """The release with a signature by this key."""
-        return replace(self, hmac_sha256=_signature(self, key))
+        return replace(self, hmac_sha256=release_signature(_fields(self), key))
 
     def check_signature(self, key: bytes) -> None:
         """`Refused` unless the release was signed with this key."""
-        if self.hmac_sha256 is None or not hmac.compare_digest(self.hmac_sha256, _signature(self, key)):
-            raise Refused("the release is not signed with this key; ask the publisher for the right one")
+        check_release_signature(_fields(self), key)
 
 
 def encode_archive_release(made: ArchiveRelease) -> bytes:
     """The release as it is published."""
-    return _canonical(_fields(made)) + b"\n"
+    return canonical_json(_fields(made)) + b"\n"
 
 
 def parse_archive_release(data: bytes) -> ArchiveRelease:
@@ -141,11 +140,3 @@ def _fields(made: ArchiveRelease) -> dict[str, Any]:
         "counts": {name: getattr(made.counts, name) for name in RecordCounts.__dataclass_fields__},
     }
     return fields if made.hmac_sha256 is None else fields | {"hmac_sha256": made.hmac_sha256}
-
-
-def _canonical(fields: dict[str, Any]) -> bytes:
-    return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-
-
-def _signature(made: ArchiveRelease, key: bytes) -> str:
-    return hmac.new(key, _canonical(_fields(replace(made, hmac_sha256=None))), "sha256").hexdigest()

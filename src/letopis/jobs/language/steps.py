@@ -5,7 +5,6 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from lxml import etree
@@ -101,14 +100,10 @@ class QueryRun:
         if self.context.progress.cancelled():
             raise Cancelled("the job was stopped; what it had recorded stays")
 
-    def moment(self, step: etree._Element, name: str = "at") -> datetime | None:
-        """A time that a step names, None where it does not."""
-        text = step.get(name)
-        return None if text is None else parse_time(text, self.context.clock())
-
-    def millis(self, step: etree._Element, name: str = "at") -> int:
-        """The same in milliseconds, now where the step names none."""
-        return to_millis(self.moment(step, name) or self.context.clock())
+    def millis(self, step: etree._Element) -> int:
+        """The time that a step names, in milliseconds; now where it names none."""
+        now = self.context.clock()
+        return to_millis(parse_time(step.get("at", ""), now) if "at" in step.attrib else now)
 
 
 Step = Callable[[etree._Element, QueryRun], bytes]

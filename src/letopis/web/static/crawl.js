@@ -1,8 +1,9 @@
-// Live figures of a crawl: asked for every two seconds while somebody looks.
+// Live figures of a crawl: asked for every two seconds while somebody looks, its words and lists every eight.
 
 import { loadAgain } from "./letopis.js";
 
 const EVERY = 2000;
+const EVERY_WORDS = 4;
 const KEPT = 90;
 const box = document.querySelector("[data-figures]");
 const live = document.querySelector("[data-live]");
@@ -58,10 +59,24 @@ function show(figures) {
   askedAt = performance.now();
 }
 
+// What the page says in words and lists follows the figures, unless somebody is just using it.
+async function refresh() {
+  const answer = await fetch(location.href).catch(() => null);
+  if (!answer?.ok) return;
+  const now = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const old of document.querySelectorAll("[data-fresh]")) {
+    const made = now.querySelector(`[data-fresh=${old.dataset.fresh}]`);
+    if (made && !old.contains(document.activeElement)) old.replaceWith(made);
+  }
+}
+
+let asked = 0;
 async function ask() {
   if (!document.hidden) {
     const answer = await fetch(box.dataset.figures).catch(() => null);
     if (answer?.ok) show(await answer.json());
+    asked += 1;
+    if (asked % EVERY_WORDS === 0) await refresh();
   }
   setTimeout(ask, EVERY);
 }

@@ -38,7 +38,31 @@ function showLooks(looks, called) {
   section.querySelector("[data-run-last]").replaceChildren(...looks.map((look) => lookedAt(look, called)));
 }
 
+// How long a run takes goes on between two reports; how fast it is, is known from what came since the page was opened.
+const clock = document.querySelector("[data-run-clock]");
+if (clock) {
+  const start = performance.now() - 1000 * Number(clock.dataset.runClock);
+  setInterval(() => {
+    const seconds = Math.floor((performance.now() - start) / 1000);
+    const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+    const shown = parts[0] ? parts : parts.slice(1);
+    clock.textContent = shown.map((part, at) => (at ? String(part).padStart(2, "0") : part)).join(":");
+  }, 1000);
+}
+
+let first = null;
+function showRate(outcomes) {
+  const place = document.querySelector("[data-run-rate]");
+  const count = Object.values(outcomes).reduce((sum, one) => sum + one, 0);
+  first ??= { count, at: performance.now() };
+  const minutes = (performance.now() - first.at) / 60_000;
+  if (!place || count === first.count || minutes < 0.05) return;
+  place.textContent = place.dataset.runRate.replace("#n#", Math.round((count - first.count) / minutes));
+  place.hidden = false;
+}
+
 if (places.size) {
+  const title = document.title;
   const source = new EventSource(whole ? `/jobs/events?run=${whole.dataset.run}` : "/jobs/events");
   source.addEventListener("message", (event) => {
     const open = new Map(JSON.parse(event.data).map((run) => [run.id, run]));
@@ -54,9 +78,11 @@ if (places.size) {
       const bar = place.querySelector("progress");
       if (run.progress === null) bar?.removeAttribute("value");
       else if (bar) bar.value = run.progress;
+      if (whole && run.progress) document.title = `${Math.floor(100 * run.progress)}\u00a0% · ${title}`;
       if (run.looks) {
         showLooks(run.looks, run.called);
         showOutcomes(run.outcomes, run.called);
+        showRate(run.outcomes);
       }
     }
   });
@@ -85,6 +111,7 @@ function send(file, line) {
       const answer = request.responseText.startsWith("{") ? JSON.parse(request.responseText) : {};
       if (request.status === 201) {
         line.replaceChildren(part("a", `${answer.id} ${answer.name}`, "", `/jobs/${answer.id}`));
+        line.dataset.made = answer.id;
       } else {
         line.replaceChildren(`${file.name}: ${answer.detail || list.dataset.failed}`);
       }
@@ -100,7 +127,7 @@ async function sendAll(files) {
   list.replaceChildren(...lines.map(([, line]) => line));
   let taken = 0;
   for (const [file, line] of lines) taken += await send(file, line);
-  if (taken === lines.length) location.assign("/jobs");
+  if (taken === lines.length) location.assign(taken === 1 ? `/jobs/${lines[0][1].dataset.made}` : "/jobs");
 }
 
 if (drop) {
