@@ -140,6 +140,8 @@ class Upkeep:
     count_few: float
     count_many: float
     start: float
+    own_look: float = 0.0
+    """Of an agent, for what it asks once a second."""
 
     @property
     def look_few(self) -> float:
@@ -155,7 +157,7 @@ def load_of(crawls: Sequence[Crawl], upkeep: Upkeep) -> Load:
     least that one commit in ten did not stay below. Times by the clock would
     hold the waiting for a core as well, which the model works out by itself.
     What the database computes for the start of an agent and for its leases is
-    no part of its commits.
+    no part of its commits, and what the agent computes for them none of its pages.
     """
     turns = [turn for crawl in crawls for turn in crawl.batches]
     pages = sum(crawl.pages for crawl in crawls)
@@ -167,8 +169,9 @@ def load_of(crawls: Sequence[Crawl], upkeep: Upkeep) -> Load:
     fixed, slope = max(0.001, fixed), max(0.0, slope)
     everything = 1 + database + store
     wait = float(np.quantile([turn[2] - (fixed + slope * turn[0]) * everything for turn in turns], 0.1))
+    fetching = sum(crawl.agent - upkeep.own_look * crawl.seconds for crawl in crawls) - spent
     return Load(
-        (sum(crawl.agent for crawl in crawls) - spent) / pages, sum(crawl.web for crawl in crawls) / pages,
+        fetching / pages, sum(crawl.web for crawl in crawls) / pages,
         fixed * (1 + store), slope * (1 + store), max(0.0, wait), fixed * database, slope * database, upkeep.tend_many,
         upkeep.count_many,
     )  # fmt: skip
@@ -191,7 +194,8 @@ def checked(load: Load, found: dict[int, list[Crawl]], upkeep: Upkeep) -> list[V
         spent = statistics.median(
             (one.agent + one.database + one.store + one.web - count * upkeep.start) / one.pages for one in found[count]
         )
-        cpu = 1000 * statistics.median(_cpu_a_page(load, one, upkeep.look_few) for one in found[count])
+        looks = upkeep.look_few + upkeep.own_look
+        cpu = 1000 * statistics.median(_cpu_a_page(load, one, looks) for one in found[count])
         rate, waiting = (median(found[count], name) for name in ("a_second", "waiting"))
         verdicts.append(Verdict(count, left, foretold.pages_a_second, rate, cpu, 1000 * spent, waiting))
     return verdicts
@@ -223,7 +227,10 @@ def run(
         asked = [loaded(kind, 1, 50, TENDED_HOSTS, scaled, count) for kind in ("tend", "count")
                  for count in (hosts, 20_000)]  # fmt: skip
         asked.append(loaded("start", 1, 20, 100_000, scaled, hosts))
-    upkeep = Upkeep(*(row.database_cpu_ms / 1000 for row in asked))
+    upkeep = replace(
+        Upkeep(*(row.database_cpu_ms / 1000 for row in asked)),
+        own_look=(asked[0].agent_cpu_ms + asked[2].agent_cpu_ms) / 1000,
+    )
     load = load_of(found[1], upkeep)
     return [*rows, *asked], load, checked(load, found, upkeep), future(load)
 

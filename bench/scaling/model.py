@@ -94,7 +94,10 @@ def simulate(
             agent.ready = min(load.most, agent.ready + load.offered * step)
         gathering = [agent for agent in crew if not agent.commits and agent.ready >= 1]
         computing = sum(agent.computes > 0 for agent in crew)
-        asking = sum(agent.computes <= 0 and agent.waits <= 0 and agent.base > 0 for agent in crew)
+        # Cores of the database that commits would use in this step: some begin with it or end it within the step.
+        asking = sum(
+            min(agent.base, step - agent.waits) / step for agent in crew if agent.computes <= 0 and agent.waits < step
+        )
         # The web is one process: it answers no more than a core's worth of pages.
         slowed = pace / max(1.0, len(gathering) * pace * load.web_a_page)
         wanted = len(gathering) * slowed * (load.work_a_page + load.web_a_page) + computing

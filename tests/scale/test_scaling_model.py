@@ -28,3 +28,14 @@ def test_one_machine_makes_no_more_pages_than_its_cores_compute() -> None:
     found = simulate(alone, 4, 2.0)
     assert found.pages_a_second < 2.0 / (alone.work_a_page + alone.commit_a_page + alone.base_a_page)
     assert found.bottleneck == "cores"
+
+
+def test_the_database_is_busy_for_as_long_as_commits_compute_there_however_short_that_is() -> None:
+    load = Load(
+        work_a_page=0.0006, web_a_page=0.0, commit_fixed=0.0068, commit_a_page=0.0001, wait=0.0592, base_fixed=0.005,
+        base_a_page=0.0001, offered=20.0,
+    )  # fmt: skip
+    foretold = simulate(load, 60, 60.0, 4.0, 30.0, 0.01)
+    commits = foretold.pages_a_second / 41  # small ones wait for two seconds
+    expected = foretold.pages_a_second * load.base_a_page + commits * load.base_fixed
+    assert 4.0 * foretold.database == pytest.approx(expected, rel=0.1)
