@@ -114,7 +114,7 @@ commit. The page of each row says how it is measured, what was tried and why a g
 [Against other tools](benchmarks/against.md) lists the figures by tool. Results of commit 1a32b89 were measured on the
 individual commits that it combines. A row keeps its older result and date if its peers were not
 installed when others were measured; our side of these rows was measured later
-[against commit 39e925d](benchmarks/crawl.md#beside-commit-39e925d).
+[against commit 39e925d](benchmarks/crawl.md#compared-with-commit-39e925d).
 
 | row | what | ours | best peer | ratio | goal | | command | measured |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""

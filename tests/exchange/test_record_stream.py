@@ -47,22 +47,6 @@ def test_lines_may_end_in_any_way(line_end: bytes) -> None:
     assert bodies(data) == WHOLE
 
 
-FIELDS = b"WARC-Type: metadata\r\nx-one: 1\r\nWARC-Concurrent-To: <a>\r\nX-One: 2\r\nwarc-concurrent-to : <b>\r\n"
-
-
-@pytest.mark.parametrize("folded", [b"", b"X-Long: a\r\n b\r\n"])
-def test_fields_are_there_in_their_order_and_by_name_however_they_are_asked_for(folded: bytes) -> None:
-    (record,) = records(b"WARC/1.1\r\n" + FIELDS + folded + b"Content-Length: 2\r\n\r\nok\r\n\r\n")
-    assert (record.field("x-one"), record.field("x-two")) == ("1", "")
-    assert record.values("warc-concurrent-to") == ("<a>", "<b>")
-    assert (record.values("warc-type"), record.values("warc-refers-to")) == (("metadata",), ())
-    names = [name for name, _ in record.fields]
-    long = ["X-Long"] if folded else []
-    assert names == ["WARC-Type", "x-one", "WARC-Concurrent-To", "X-One", "warc-concurrent-to", *long, "Content-Length"]
-    assert record.field("x-long") == ("a b" if folded else "")
-    assert record.block == b"ok"
-
-
 @pytest.mark.parametrize("wrong", [0, 5, 100, 200, 100_000])
 @pytest.mark.parametrize("place", [0, 2, 3])
 def test_a_wrong_length_costs_nothing_but_a_remark(wrong: int, place: int) -> None:

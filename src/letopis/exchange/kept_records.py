@@ -51,21 +51,14 @@ _AS_IT_STOOD = b"\x06"
 class KeptRecord(NamedTuple):
     """A record without its body; `head` is the part of the block before that, `beside` what belongs to it.
 
-    `lines` is its first line with its fields as they were in the file, empty if it was generated; `parsed` are the
-    fields, if `lines` was parsed, and `ident` is its id, if that is known.
+    `lines` is its first line with its fields as they were in the file, empty if it was generated.
     """
 
     version: str
-    parsed: Headers
+    fields: Headers
     head: bytes
     beside: tuple[SourceRecord, ...] = ()
     lines: bytes = b""
-    ident: str = ""
-
-    @property
-    def fields(self) -> Headers:
-        """All fields in order."""
-        return self.parsed or (parse_lines(self.lines)[1] if self.lines else ())
 
     def pack(self) -> bytes:
         """As it is stored."""
@@ -106,7 +99,7 @@ class KeptRecord(NamedTuple):
     @property
     def key(self) -> int:
         """A number for its id; 0 when it has none."""
-        name = self.ident or self.field("warc-record-id")
+        name = self.field("warc-record-id")
         return url_key(name.encode("utf-8", "surrogateescape").decode("latin-1")) if name else 0
 
     @property

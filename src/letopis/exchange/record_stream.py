@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from letopis.errors import Damaged
-from letopis.exchange.warc_records import parse_head, parse_named
+from letopis.exchange.warc_records import parse_head
 from letopis.lazy import lazy
 from letopis.model import Headers
 from letopis.tuples import NamedTuple
@@ -49,8 +49,7 @@ class SourceRecord(NamedTuple):
     """
 
     version: str
-    parsed: Headers
-    """The fields in order, or none as long as nobody asked for them: an import needs few, and those by name."""
+    fields: Headers
     block: bytes
     fault: str = ""
     named: Mapping[str, str] | None = None
@@ -58,20 +57,9 @@ class SourceRecord(NamedTuple):
     lines: bytes = b""
     """The first line and the fields as they are in the file; empty if the record was generated, not read."""
 
-    @property
-    def fields(self) -> Headers:
-        """All fields in order."""
-        return self.parsed or (parse_lines(self.lines)[1] if self.lines else ())
-
     def field(self, name: str) -> str:
         """The first value of a field, by its name in lower case."""
         return self.by_name().get(name, "")
-
-    def values(self, name: str) -> tuple[str, ...]:
-        """All values of a field, by its name in lower case."""
-        if not self.parsed and self.lines.lower().count(name.encode()) < 2:
-            return (self.field(name),) if name in self.by_name() else ()
-        return tuple([value for key, value in self.fields if key.lower() == name])
 
     def by_name(self) -> Mapping[str, str]:
         """The first value of each field by its name in lower case."""
@@ -287,7 +275,8 @@ def _usual_record(window: _Window) -> SourceRecord | None:
     head, at = data[start.end() : end], end + 3
     if b"\n\n" in head or b"\n\r" in head:
         return None
-    version, named = parse_named(head.decode("utf-8", "surrogateescape"))
+    version, fields = parse_lines(head)
+    named = {name.lower(): value for name, value in reversed(fields)}
     length = named.get("content-length", "")
     if not (length.isascii() and length.isdigit()) or len(length) > 18:
         return None
@@ -299,7 +288,7 @@ def _usual_record(window: _Window) -> SourceRecord | None:
     if data[after : after + _NEXT_USUAL] not in _USUAL_ENDS:
         return None
     window.at = after
-    return tuple.__new__(SourceRecord, (version.strip(), (), data[at:after], "", named, head))
+    return tuple.__new__(SourceRecord, (version, fields, data[at:after], "", named, head))
 
 
 def _go_to_record(window: _Window) -> int:

@@ -175,14 +175,19 @@ class _Tied:
         self.id = said.get("warc-record-id", "")
         self.target = said.get("warc-target-uri", "").strip("<> ")
         self.is_request = said.get("warc-type") == "request"
-        self.concurrent = record.values(_TIES[0]) if _TIES[0] in said else ()
-        self.names = self.concurrent + record.values(_TIES[1]) if _TIES[1] in said else self.concurrent
+        self.concurrent = _values_of(record, _TIES[0]) if _TIES[0] in said else ()
+        self.names = self.concurrent + _values_of(record, _TIES[1]) if _TIES[1] in said else self.concurrent
 
     def belongs_to(self, capture: _Tied) -> bool:
         """Whether both describe the same exchange: one names the other, or, if neither does, by their URL."""
         if capture.id in self.names or self.id in capture.concurrent:
             return True
         return self.is_request and not self.names and capture.target == self.target
+
+
+def _values_of(record: SourceRecord, name: str) -> tuple[str, ...]:
+    """All values of a field."""
+    return tuple([value for key, value in record.fields if key.lower() == name])
 
 
 class _HeldCapture:
@@ -314,9 +319,7 @@ def _capture(held: _HeldCapture) -> ImportedCapture:
     is_made_anew = own and not others and _is_no_member(record)
     # An address without a request of ours is one that another source told.
     is_made_anew = is_made_anew and (asked is not None or not said.get("warc-ip-address"))
-    kept = None if is_made_anew else KeptRecord(
-        record.version, record.parsed, head, tuple(held.beside), record.lines, held.tied.id
-    )  # fmt: skip
+    kept = None if is_made_anew else KeptRecord(record.version, record.fields, head, tuple(held.beside), record.lines)
     return ImportedCapture(
         url,
         said.get("warc-date", ""),

@@ -147,16 +147,6 @@ def parse_head(text: str) -> tuple[str, Headers]:
     return first, _folded_fields(lines)
 
 
-def parse_named(text: str) -> tuple[str, dict[str, str]]:
-    """The first line of a head, and the first value of each field by its name in lower case."""
-    if "\n " in text or "\n\t" in text:
-        first, fields = parse_head(text)
-        return first, {name.lower(): value for name, value in reversed(fields)}
-    first, *lines = text.split("\n")
-    parts = [line.partition(":") for line in reversed(lines)]
-    return first, {name.strip().lower(): value.strip() for name, colon, value in parts if colon}
-
-
 def _folded_fields(lines: list[str]) -> Headers:
     found: list[tuple[str, str]] = []
     for line in lines:
