@@ -179,7 +179,7 @@ def test_a_page_that_repeats_itself_for_ever_is_no_single_file(tmp_path: Path) -
         (["mhtml"], "name its address"),
         (["singlefile"], "name its address"),
         (["singlefile", "http://example.org/text"], "not an HTML page"),
-        (["warc", "http://example.org/"], "har or mhtml"),
+        (["warc", "http://example.org/"], "as har, mhtml, singlefile are; name a host with 'site'"),
         (["har", "--at", "2024-01-01"], "or use 'from' and 'to'"),
         (["mhtml", "http://nowhere.example/"], "never checked"),
     ],

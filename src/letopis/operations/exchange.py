@@ -82,9 +82,8 @@ class ExportQuery(Parameters):
         if self.kind in _PAGE_KINDS and self.url is None:
             raise UsageError(f"{self.kind} holds one page; name its address")
         if self.url is not None and self.kind not in _OF_A_PAGE:
-            raise UsageError(
-                f"{self.kind} is of a part of the archive; name one page for {' or '.join(_OF_A_PAGE)} alone"
-            )
+            pages = ", ".join(_OF_A_PAGE)
+            raise UsageError(f"{self.kind} is not of one page, as {pages} are; name a host with 'site', or none")
         if self.at is not None and self.url is None:
             raise UsageError("'at' needs the address of a page; give one, or use 'from' and 'to'")
 
