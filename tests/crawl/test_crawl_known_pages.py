@@ -140,14 +140,3 @@ def test_the_kinds_of_failures_add_up_to_all_of_them(
     said = capsys.readouterr().out
     assert said.rstrip().endswith(" 1, others 2)"), said
     assert "6 failed (" in said
-
-
-@pytest.mark.parametrize(
-    "option",
-    [["--revisit-now"], ["--depth", "2"], ["--include", "x"], ["--exclude", "x"], ["--rules", "<urltransform/>"]],
-)
-def test_options_of_seeds_are_not_ignored_where_there_are_none(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: list[str]
-) -> None:
-    assert main(["--archive", str(tmp_path / "a"), "crawl", "--once", *option]) == 2
-    assert f"{option[0]} holds for the pages of seeds" in capsys.readouterr().err

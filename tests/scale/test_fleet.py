@@ -102,6 +102,7 @@ def test_agents_go_on_after_the_database_has_crashed_in_the_middle(
 ) -> None:
     stopped = fleet.start()
     fleet.start()
+    fleet.when_working()  # one that cannot even begin says so and ends
     fleet.when(25)
     stopped.send_signal(signal.SIGSTOP)
     crash_database()

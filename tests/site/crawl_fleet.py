@@ -125,8 +125,16 @@ class Fleet:
 
     def when_living(self, agents: int) -> None:
         """Until no more than so many agents hold leases that are not over."""
+        self._follow_until(lambda: self._living() <= agents)
+
+    def when_working(self) -> None:
+        """Until all that were started take part; the first of them makes the table of agents."""
+        self.when(1)
+        self._follow_until(lambda: self._living() >= len(self.agents))
+
+    def _living(self) -> int:
         living = "SELECT count(*) FROM agent WHERE until > extract(epoch FROM clock_timestamp()) * 1000"
-        self._follow_until(lambda: self._reader.catalog.database.all(living)[0][0] <= agents)
+        return int(self._reader.catalog.database.all(living)[0][0])
 
     def _follow_until(self, holds: Callable[[], bool]) -> None:
         def held() -> bool:

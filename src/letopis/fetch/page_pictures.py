@@ -11,6 +11,7 @@ import struct
 import zlib
 from base64 import b64decode
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 
 from letopis.fetch.devtools import DevtoolsError, DevtoolsSession
@@ -53,6 +54,10 @@ COUNT_PIXELS = """async ([one, other]) => {
 """The share of pixels of two pictures in base64 that look the same; what only one of them has counts as different."""
 
 
+_TRIES = 5
+"""How often Chromium is asked for a picture that it fails to take."""
+
+
 async def take_screenshot(session: DevtoolsSession, kind: str, most_height: int, scale: float) -> bytes:
     """The whole page up to a height of its own pixels, drawn at a scale, as PNG or WebP; the page does not notice.
 
@@ -62,11 +67,10 @@ async def take_screenshot(session: DevtoolsSession, kind: str, most_height: int,
     place = {"x": 0, "y": 0, "width": max(1, min(size["width"], 10_000)), "scale": max(0.1, min(scale, 1))}
     asked: dict[str, object] = {"format": kind, "clip": place | {"height": min(max(1, size["height"]), most_height)}}
     asked |= {"quality": 75} if kind == "webp" else {"optimizeForSpeed": True}
-    try:
-        taken = await session.send("Page.captureScreenshot", asked)
-    except DevtoolsError:  # about one in a hundred, of a page that is just being drawn
-        taken = await session.send("Page.captureScreenshot", asked)
-    return b64decode(taken["data"])
+    for _ in range(_TRIES - 1):
+        with suppress(DevtoolsError):  # about one in a hundred, of a page that is just being drawn
+            return b64decode((await session.send("Page.captureScreenshot", asked))["data"])
+    return b64decode((await session.send("Page.captureScreenshot", asked))["data"])
 
 
 def width_of(picture: bytes) -> int:

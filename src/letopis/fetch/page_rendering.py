@@ -73,7 +73,7 @@ _READ_PAGE = """((most, longest) => {
 })(%d, %d)"""
 """Where it is, the document or null for one that is too large, and the text as shown.
 
-Open shadow trees are in both: as templates with `shadowrootmode` in the document, and their text behind that of the
+Open shadow trees are in both: as templates with shadowrootmode in the document, and their text behind that of the
 page, as is the text of frames that the page may read.
 """
 _ICONS = """[...document.querySelectorAll("link[rel~=icon i][href]")].slice(0, 8)

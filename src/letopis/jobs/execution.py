@@ -304,6 +304,11 @@ class JobContext:
     journal: Callable[[int], CrawlJournal] | None = None
     """What the first, the second... crawl of the job did before it was cut off; None outside of a queue."""
 
+    @property
+    def user(self) -> str:
+        """The name of the requester, for packages of other distributions."""
+        return self.requester.name
+
 
 @dataclass(frozen=True, slots=True)
 class JobLanguage:

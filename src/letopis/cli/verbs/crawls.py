@@ -6,7 +6,7 @@ import asyncio
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -103,11 +103,6 @@ def crawl_verb(
     browser: bool, steps: tuple[str, ...], revisit_now: bool, once: bool, warc: Path | None,
 ) -> None:  # fmt: skip
     """Crawl from the seeds, politely; without seeds go on with what is planned. Ctrl-C stops and can be resumed."""
-    if not seeds:
-        _require_no_plan({
-            "--include": include, "--exclude": exclude, "--depth": depth is not None, "--rules": rules,
-            "--revisit-now": revisit_now,
-        })  # fmt: skip
     for name, value in {
         "crawl.delay": None if delay is None else parse_duration(delay), "schedule.policy": revisit,
         "schedule.budget": budget, "crawl.new_share": new_share, "crawl.order": order, "crawl.max_hosts": max_hosts,
@@ -138,13 +133,6 @@ def crawl_verb(
             with around(archive):
                 figures = asyncio.run(crawl(archive, options, show, signals=STOP_SIGNALS))
     _print_figures(cli, figures)
-
-
-def _require_no_plan(given: Mapping[str, object]) -> None:
-    """Refuses options that hold for the pages of seeds where there are none: they would be ignored in silence."""
-    name = next((name for name, value in given.items() if value), None)
-    if name is not None:
-        raise UsageError(f"{name} holds for the pages of seeds; name one, such as https://example.org/")
 
 
 def _also_warc(archive: Archive, folder: Path | None) -> AbstractContextManager[None]:
