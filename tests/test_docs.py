@@ -173,6 +173,24 @@ def test_links_between_pages_lead_somewhere(path: Path) -> None:
     assert [target for target in links(path) if not (path.parent / target).exists()] == []
 
 
+def anchors(path: Path) -> set[str]:
+    """What links may name on a page: its headings, as sites of documents write them."""
+    prose = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    words = (
+        re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in re.findall(r"^#+ +(.*)$", prose, re.MULTILINE)
+    )
+    return {re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", heading.strip().lower())) for heading in words}
+
+
+@pytest.mark.parametrize("path", DOCS, ids=name_of)
+def test_links_to_headings_lead_to_one(path: Path) -> None:
+    named = re.findall(r"\]\(([^)#\s:]*)#([\w-]+)\)", path.read_text())
+    pages = [((path.parent / target) if target else path, heading) for target, heading in named]
+    assert [
+        (page.name, heading) for page, heading in pages if page.suffix == ".md" and heading not in anchors(page)
+    ] == []
+
+
 def python_blocks(path: Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)
 
