@@ -63,20 +63,20 @@ _LINES, _MOST_AUDIT, _FEW = 20, 1000, 8
 USER_COLUMNS = (
     TableColumn("name", translatable("Name"), "custom"),
     TableColumn("role", translatable("Role"), "custom"),
-    TableColumn("group", translatable("Group")),
+    TableColumn("group", translatable("Group"), aside=True),
     TableColumn("email", translatable("Email"), hidden=True),
-    TableColumn("two_factor", translatable("Two-factor"), "custom"),
+    TableColumn("two_factor", translatable("Two-factor"), "custom", aside=True),
     TableColumn("last_sign_in", translatable("Last sign-in"), "custom"),
-    TableColumn("created", translatable("Created"), "custom"),
+    TableColumn("created", translatable("Created"), "custom", aside=True),
     TableColumn("change", translatable("Actions"), "actions"),
 )
 TOKEN_COLUMNS = (
     TableColumn("name", translatable("Name"), "custom"),
     TableColumn("scope", translatable("What it may do"), "custom"),
-    TableColumn("user", translatable("User")),
+    TableColumn("user", translatable("User"), aside=True),
     TableColumn("last_used", translatable("Last used"), "custom"),
     TableColumn("expires", translatable("Expires"), "custom"),
-    TableColumn("created", translatable("Created"), "custom"),
+    TableColumn("created", translatable("Created"), "custom", aside=True),
     TableColumn("revoke", translatable("Actions"), "actions"),
 )
 AUDIT_LOG_COLUMNS = (
@@ -191,8 +191,8 @@ ALL_PROJECTS_COLUMNS = (
     TableColumn("name", translatable("Name"), "custom"),
     TableColumn("pages", translatable("Pages"), "number"),
     TableColumn("sites", translatable("Sites and folders"), "custom"),
-    TableColumn("owner", translatable("Owner")),
-    TableColumn("created", translatable("Created"), "ago"),
+    TableColumn("owner", translatable("Owner"), aside=True),
+    TableColumn("created", translatable("Created"), "ago", aside=True),
     TableColumn("open", translatable("Actions"), "actions"),
 )
 PROJECT_COLUMNS = (

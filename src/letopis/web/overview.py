@@ -399,12 +399,12 @@ def _readable_value(text: str, unit: str, name: str) -> str:
 _USE_COLUMNS = (
     TableColumn("day", translatable("Day")),
     TableColumn("searches", translatable("Searches"), "number"),
-    TableColumn("unanswered", translatable("Without results"), "number"),
-    TableColumn("clicks", translatable("Results opened"), "number"),
+    TableColumn("unanswered", translatable("Without results"), "number", aside=True),
+    TableColumn("clicks", translatable("Results opened"), "number", aside=True),
     TableColumn("pages", translatable("Page views"), "number"),
-    TableColumn("replays", translatable("Replays"), "number"),
-    TableColumn("requests", translatable("Requests to the API"), "number"),
-    TableColumn("jobs", translatable("Runs"), "number"),
+    TableColumn("replays", translatable("Replays"), "number", aside=True),
+    TableColumn("requests", translatable("Requests to the API"), "number", aside=True),
+    TableColumn("jobs", translatable("Runs"), "number", aside=True),
 )
 
 
