@@ -329,7 +329,7 @@ class SendFile(Parameters):
 
 @operation(
     "start_import", right=OWN, route=("POST", "/runs/import"), status=201, errors=(413, 429), audited="run started",
-    subject=lambda asked: f"import {asked.name}".strip(),
+    subject=lambda asked: f"import {asked.name}".strip(), numbered=True,
 )  # fmt: skip
 def start_import(context: Context, asked: SendFile) -> Value[Job]:
     """Queue the import of the file in the request body.

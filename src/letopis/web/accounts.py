@@ -35,7 +35,7 @@ from letopis.operations import accounts as operations
 from letopis.operations.parameters import NoParameters
 from letopis.operations.two_factor import TwoFactorSecret, shown_secret
 from letopis.tuples import NamedTuple
-from letopis.web.audit_names import AUDIT_NAMES, audited_things
+from letopis.web.audit_names import AUDIT_NAMES, SIGN_INS, audited_things
 from letopis.web.cache import page_cache_of
 from letopis.web.languages import LANGUAGE_COOKIE, LANGUAGES, translatable
 from letopis.web.pages import ExactFormDep, PageRoute, form_status, listed_addresses, render_page
@@ -129,13 +129,20 @@ def _accounts_page(request: Request, notice: AccountNotice) -> Response:
 
 
 @router.get("/audit")
-def audit_log(request: Request) -> Response:
-    """Who did what, the newest first; for owners."""
+def audit_log(request: Request, show: str = "") -> Response:
+    """Who did what, the newest first; for owners. It shows all, only `changes`, or only who signed in and out."""
     context = context_of(request)
-    rows = list(operations.list_audit(context, operations.AuditQuery(limit=_MOST_AUDIT)))
-    table = make_table(request, AUDIT_LOG_COLUMNS, rows, key="log", size=_LINES)
+    every = list(operations.list_audit(context, operations.AuditQuery(limit=_MOST_AUDIT)))
+    signs = [row for row in every if row.action in SIGN_INS]
+    kinds = {"": every, "changes": [row for row in every if row.action not in SIGN_INS], "signs": signs}
+    table = make_table(request, AUDIT_LOG_COLUMNS, kinds.get(show, every), key="log", size=_LINES)
     return table_download(table, "audit") or render_page(
-        request, "audit.html", audit=table, things=partial(audited_things, context)
+        request,
+        "audit.html",
+        audit=table,
+        things=partial(audited_things, context),
+        show=show,
+        counts={name: len(rows) for name, rows in kinds.items()},
     )
 
 
