@@ -52,7 +52,7 @@ def addresses(browsed_world: World, browsed_archive: Archive, job_page: str) -> 
     table = f"/saved/new?question=broken&with=site%3D{world.hosts[0]}&filter=404"
     projects_of(browsed_archive).add("news", "olga", [home], 0)
     saved = ["/saved", "/saved/1", "/saved/new?q=garden", table, "/alerts", "/sites", "/projects", "/projects/news"]
-    saved += ["/statistics", "/help", "/audit"]
+    saved += ["/statistics", "/help", "/audit", "/audit?show=changes", "/?joined=1"]
     return [*plain, *people, *reference, *captured, *views, *compare, *saved, QUESTION]
 
 

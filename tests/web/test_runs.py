@@ -352,6 +352,8 @@ def test_a_file_that_is_dropped_becomes_a_run_that_takes_it_in(web: WebClient, a
     assert [file.name for file in (archive.folder / "jobs").rglob("*") if file.is_file()] == []
     shown = web.get("/jobs/1", Cookie=cookie).text
     assert "done" in shown
+    assert '<a class="button" href="/site/session.example">Map of session.example</a>' in shown
+    assert 'href="/sites"' not in shown.partition("<main")[2]
     user, token = sign_in(web, "uwe")
     assert web.ask("POST", "/api/v1/runs/import", "x", **{**sent, "Cookie": user, "X_CSRF_Token": token}).status == 403
 
