@@ -337,6 +337,8 @@ def test_others_see_a_run_and_cannot_change_it(web: WebClient, archive: Archive)
     cookie, csrf = sign_in(web, "uwe")
     shown = web.get("/jobs/1", Cookie=cookie).text
     assert 'action="/jobs/1/' not in shown
+    archive.put("http://example.org/", b"<title>Home</title>", archive.clock())
+    assert '<a href="/jobs/1">Audit of example.org</a>' in web.get("/", Cookie=cookie).text
     assert act(web, cookie, csrf, "/jobs/1/pause")[0] == 403
 
 
