@@ -52,7 +52,7 @@ def addresses(browsed_world: World, browsed_archive: Archive, job_page: str) -> 
     table = f"/saved/new?question=broken&with=site%3D{world.hosts[0]}&filter=404"
     projects_of(browsed_archive).add("news", "olga", [home], 0)
     saved = ["/saved", "/saved/1", "/saved/new?q=garden", table, "/alerts", "/sites", "/projects", "/projects/news"]
-    saved += ["/statistics", "/help", "/audit"]
+    saved += ["/statistics", "/help", "/audit", "/audit?show=changes", "/?joined=1"]
     return [*plain, *people, *reference, *captured, *views, *compare, *saved, QUESTION]
 
 
@@ -95,6 +95,40 @@ def test_axe_finds_nothing_serious_on_any_page_and_none_is_wider_than_its_window
             assert tab.evaluate(BESIDE) <= 0, (address, name)
     context.close()
     assert found == {}
+
+
+OPEN_ALL = """() => {
+  for (const part of document.querySelectorAll("details")) part.open = true;
+  for (const button of document.querySelectorAll(".folding tr:nth-child(even) .plain")) button.click();
+}"""
+
+
+def test_what_a_phone_folds_is_fine_folded_and_opened(
+    chromium: Any, browsed: WebClient, signed_in: Any, axe: str, job_page: str
+) -> None:
+    context = chromium.new_context(base_url=browsed.address, bypass_csp=True, viewport={"width": 390, "height": 800})
+    context.add_cookies([signed_in])
+    tab = context.new_page()
+    found = {}
+    for address in ("/accounts", "/projects", "/saved", "/saved/1", "/statistics", "/crawl", "/docs/search", job_page):
+        tab.goto(address)
+        tab.evaluate(axe)
+        for state in ("folded", "opened"):
+            if serious := judged(tab):
+                found[address, state] = serious
+            assert tab.evaluate(BESIDE) <= 0, (address, state)
+            tab.evaluate(OPEN_ALL)
+    context.close()
+    assert found == {}
+
+
+def test_a_phone_shows_two_months_of_captures_abreast(chromium: Any, browsed: WebClient, browsed_world: World) -> None:
+    context = chromium.new_context(base_url=browsed.address, viewport={"width": 390, "height": 800})
+    tab = context.new_page()
+    tab.goto(f"/web/*/{browsed_world.url(0, 0)}")
+    columns = tab.evaluate("getComputedStyle(document.querySelector('.sheets')).gridTemplateColumns.split(' ').length")
+    context.close()
+    assert columns == 2
 
 
 def answered(web: WebClient, address: str, **headers: str) -> Answer:

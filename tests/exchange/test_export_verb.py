@@ -86,6 +86,6 @@ def test_wacz_comes_in_again(where: str, tmp_path: Path, capsys: pytest.CaptureF
         wanted = archive.stats()
     assert json.loads(capsys.readouterr().out) == {
         "records": wanted.checks, "taken": wanted.checks, "checks": wanted.checks, "versions": wanted.versions,
-            "same": 0, "beside": 0, "refused": {}, "examples": [], "watches": None, "future": 0, "queued": None,
-        "sets": 0,
+        "same": 0, "beside": 0, "refused": {}, "examples": [], "watches": None, "future": 0, "queued": None,
+        "sets": 0, "sites": ["news1.example", "university0.example"],
     }  # fmt: skip

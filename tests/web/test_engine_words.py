@@ -44,6 +44,18 @@ def test_what_is_no_sentence_of_ours_stays_and_what_pages_say_is_escaped() -> No
         assert "<b>" not in alert_words("is unavailable now: <b>")
 
 
+@pytest.mark.parametrize(
+    ("english", "czech"),
+    [
+        ("no connection could be made (Connection refused)", "Nepodařilo se navázat spojení (Connection refused)."),
+        ("more than 20 redirects follow one another", "Následuje po sobě víc než 20 přesměrování."),
+    ],
+)
+def test_why_a_check_failed_is_said_in_czech(english: str, czech: str) -> None:
+    with use_language(CZECH):
+        assert error_words(english) == czech
+
+
 def said_by_the_engine() -> set[str]:
     """Every text of the code, with `{}` where a value stands."""
     found = set()
@@ -73,7 +85,7 @@ def test_checks_of_the_installation_are_said_in_the_language_of_the_reader() -> 
 def test_pages_reword_only_what_the_engine_says() -> None:
     engine = {_bare(text) for text in said_by_the_engine()}
     parts = {"to '{owner}'": "{}", "to the owners": "{}", "nothing to {what}": "nothing to pause"}
-    parts["'{text}' is not a duration; {hint}"] = "{error}"
+    parts |= {"'{text}' is not a duration; {hint}": "{error}", " ({detail})": ""}
     for sentence in (*REWORDED, *HEALTH):
         if sentence in _PUT_TOGETHER:
             continue

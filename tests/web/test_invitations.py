@@ -77,7 +77,12 @@ def test_a_link_makes_one_account_with_its_role_and_signs_it_in(web: WebClient, 
     path = invited(web, role="guest", group="press")
     assert "read the archive" in web.get(path, Accept="text/html").text
     answer = join(web, path, "gabi")
-    assert (answer.status, answer.headers["location"]) == (303, "/")
+    assert (answer.status, answer.headers["location"]) == (303, "/?joined=1")
+    session = next(value.partition(";")[0] for name, value in answer.all_headers if "letopis_session" in value)
+    greeted = web.get("/?joined=1", Cookie=session).text
+    assert "Welcome, gabi: your account is ready" in greeted
+    assert ('href="/accounts#own"' in greeted, ">Watch a page<" in greeted) == (True, False)
+    assert "your account is ready" not in web.get("/?joined=1").text
     assert any("letopis_session" in value for name, value in answer.all_headers if name == "set-cookie")
     user = accounts_of(archive).user("gabi")
     assert (user.role, user.team) == ("guest", "press")
@@ -152,5 +157,5 @@ def test_somebody_invited_where_codes_are_asked_for_gets_a_second_factor_first(
         _, token = invitations_of(archive).add("guest", "", "olga", to_millis(clock()), 1000)
         with running(archive) as web:
             answer = join(web, f"/join?invitation={token}", "gabi")
-    assert answer.headers["location"] == "/login/code?next=/"
+    assert answer.headers["location"] == "/login/code?next=/%3Fjoined%3D1"
     assert not any("letopis_session" in value for name, value in answer.all_headers if name == "set-cookie")

@@ -67,6 +67,14 @@ def test_the_running_text_holds_both_texts(old: str, new: str) -> None:
     assert "".join(run.text for run in runs if run.kind != "gone") == new
 
 
+def test_replaced_paragraphs_stand_before_what_took_their_place_one_by_one() -> None:
+    runs = running_text(diff_pieces("same\nold one\nformer two\nend\n", "same\nfresh uno\nrecent dos\nend\n"))
+    shown = [(run.kind, run.text) for run in runs if run.kind in ("gone", "came")]
+    assert shown == [
+        ("gone", "old one\n"), ("came", "fresh uno\n"), ("gone", "former two\n"), ("came", "recent dos\n")
+    ]  # fmt: skip
+
+
 def test_long_equal_stretches_are_folded_at_words() -> None:
     middle = "word " * 400
     runs = running_text(diff_pieces(f"first\n{middle}\nlast\n", f"FIRST\n{middle}\nLAST\n"))

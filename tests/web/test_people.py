@@ -327,6 +327,9 @@ def test_the_audit_log_names_runs_and_searches_and_tells_what_is_gone(archive: A
     assert audited_things(context, "run started", "verify") == [AuditedThing(called)]
     crawled = audited_things(context, "run started", "crawl http://example.org/docs/")
     assert crawled == [AuditedThing("Crawl of example.org")]
+    logged = next(row for row in audit_entries(archive, 5) if row.action == "run started")
+    assert audited_things(context, logged.action, logged.subject) == [AuditedThing(called, f"/jobs/{made.id}")]
+    assert audited_things(context, "run started", "verify #77") == [AuditedThing(called)]
     saved_search(archive, "olga", archive.clock())
     assert audited_things(context, "saved search changed", "1")[0].page == "/saved/1"
     assert audited_things(context, "watch removed", "8, 9") == [
@@ -403,3 +406,11 @@ def test_a_page_that_nothing_visits_again_is_not_planned_and_its_page_says_why(
     watches.add(["http://example.org/"], WatchSpec(every=3600))
     watches.pause(["http://example.org/"])
     assert "its watch is paused" in web.get("/url/http://example.org/").text
+
+
+def test_the_audit_log_shows_changes_without_who_signed_in(web: WebClient) -> None:
+    olga = Person(web, "olga")
+    olga.send("/accounts/users", name="ida", password=WORD, role="guest")
+    everything, changes, signs = (olga.see(f"/audit{asked}") for asked in ("", "?show=changes", "?show=signs"))
+    found = [("user added" in page, ">signed in<" in page) for page in (everything, changes, signs)]
+    assert found == [(True, True), (True, False), (False, True)]

@@ -337,6 +337,8 @@ def test_others_see_a_run_and_cannot_change_it(web: WebClient, archive: Archive)
     cookie, csrf = sign_in(web, "uwe")
     shown = web.get("/jobs/1", Cookie=cookie).text
     assert 'action="/jobs/1/' not in shown
+    archive.put("http://example.org/", b"<title>Home</title>", archive.clock())
+    assert '<a href="/jobs/1">Audit of example.org</a>' in web.get("/", Cookie=cookie).text
     assert act(web, cookie, csrf, "/jobs/1/pause")[0] == 403
 
 
@@ -352,6 +354,8 @@ def test_a_file_that_is_dropped_becomes_a_run_that_takes_it_in(web: WebClient, a
     assert [file.name for file in (archive.folder / "jobs").rglob("*") if file.is_file()] == []
     shown = web.get("/jobs/1", Cookie=cookie).text
     assert "done" in shown
+    assert '<a class="button" href="/site/session.example">Map of session.example</a>' in shown
+    assert 'href="/sites"' not in shown.partition("<main")[2]
     user, token = sign_in(web, "uwe")
     assert web.ask("POST", "/api/v1/runs/import", "x", **{**sent, "Cookie": user, "X_CSRF_Token": token}).status == 403
 

@@ -16,7 +16,7 @@ from served_archive import HTML, PAGE, Answer, WebClient, at, fill, look, runnin
 from letopis.archive import Archive
 from letopis.catalog.queues import AGAIN
 from letopis.crawl import CrawlOptions, enqueue_seeds
-from letopis.model import rfc3339, stamp14
+from letopis.model import Failure, FailureKind, Outcome, rfc3339, stamp14
 from letopis.schedule.policies import VisitState
 from letopis.web.charts import bars
 from letopis_demo import World
@@ -216,7 +216,7 @@ def make_pages(tmp_path: Path) -> Callable[..., Any]:
 def test_a_page_shows_its_checks_its_failures_and_where_it_was_redirected(make_pages: Callable[..., Any]) -> None:
     with make_pages(filled=True) as web:
         text = web.get(f"/url/{PAGE}").text
-        assert "connection refused" in text
+        assert "Connection refused." in text
         assert "unavailable" in text
         assert ">404<" in text
         assert 'class="down"' in text
@@ -330,10 +330,25 @@ def test_live_figures_tell_hosts_that_may_be_asked_and_how_fresh_copies_are(tmp_
             assert "100&nbsp;%" in web.get("/crawl").text
 
 
-def _has_been_visited(archive: Archive, url: str) -> None:
+def test_a_page_whose_visits_fail_says_why_in_the_readers_language_and_that_they_come_later(tmp_path: Path) -> None:
+    url, said = "http://a.example/", "no connection could be made (Connection refused)"
+    with Archive(tmp_path / "archive", clock=lambda: at(0)) as archive:
+        enqueue_seeds(archive, CrawlOptions((url,)))
+        failure = Failure(FailureKind.CONNECT, said)
+        archive.record([look(url, at(-1), b"", 0, headers=(), failure=failure, outcome=Outcome.UNAVAILABLE)])
+        _has_been_visited(archive, url, failures=3, interval=400.0)
+        with running(archive) as web:
+            czech, english = web.get(f"/url/{url}", Accept_Language="cs").text, web.get(f"/url/{url}").text
+    assert czech.count("Nepodařilo se navázat spojení (Connection refused).") == 2  # above, and in the list of checks
+    assert said not in czech
+    assert "No connection could be made (Connection refused)." in english
+    assert ("later after 3 failed visits" in english, "every 6 min" in english.partition("</dl>")[0]) == (True, False)
+
+
+def _has_been_visited(archive: Archive, url: str, failures: int = 0, interval: float = 0.0) -> None:
     """Now and an hour ago without news, and again an hour from now."""
     now = at(0).timestamp()
-    state = VisitState(visits=2, last_visit=now, quiet=3600.0).to_bytes()
+    state = VisitState(visits=2, failures=failures, last_visit=now, quiet=3600.0, interval=interval).to_bytes()
     resource = archive.catalog.resources.find(url)
     assert resource is not None
     with archive.catalog.database.transaction() as cursor:

@@ -52,6 +52,13 @@ def test_texts_with_numbers_are_sorted_by_them_lists_by_their_length_and_columns
     assert [column.by for column in WATCH_COLUMNS if column.name == "rhythm"] == ["every"]
 
 
+def test_an_error_has_no_size_and_an_empty_page_has_one() -> None:
+    size = TableColumn("bytes", "Size", "size")
+    rows = [SimpleNamespace(status=404, bytes=0), SimpleNamespace(status=200, bytes=0), SimpleNamespace(bytes=0)]
+    table = make_table(TableAddress("/", {}), [size], rows)
+    assert [table.cell(row, size) for row in rows] == [None, 0, 0]
+
+
 def test_no_text_and_no_list_becomes_a_formula_of_whoever_opens_the_file() -> None:
     starts = "=+-@\t\r\n"
     values = [f"{start}1+1" for start in starts]

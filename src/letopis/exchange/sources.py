@@ -32,6 +32,7 @@ OWN_KINDS = (*FILE_KINDS, "har", "mhtml", "singlefile", "opml", "bookmarks", "si
 """Kinds that need no other package."""
 ENTRY_POINT_GROUP = "letopis.sources"
 _MIGRATE_KINDS = ("httrack", "changedetection", "urlwatch", "git", "wget", "dated", "distill", "visualping")
+_MOST_HOSTS, _SITES = 1000, 5
 _INSTALL = "'pip install letopis-migrate'"
 
 
@@ -125,7 +126,8 @@ class ImportReport:
     `looks` are those at whole pages, as long as they are gathered; `sets` counts capture sets that came.
     `empty` are the sources of which nothing could be taken in, `lists` those that only name pages, `cut` those that
     break off or are damaged; `future` counts captures that lie more than a day ahead of the clock; `run` names this
-    import. `bytes_read` of `bytes_all` are behind it, as far as it reads files of records.
+    import; `hosts` counts the captures of the first hosts. `bytes_read` of `bytes_all` are behind it, as far as it
+    reads files of records.
     """
 
     records: int = 0
@@ -147,6 +149,7 @@ class ImportReport:
     bytes_all: int = 0
     sets: int = 0
     looks: PageLooks = field(default_factory=PageLooks)
+    hosts: Counter[str] = field(default_factory=Counter)
 
     @property
     def expected(self) -> int:
@@ -157,6 +160,16 @@ class ImportReport:
     def taken(self) -> int:
         """Captures that are in the archive, or wait in it, after this."""
         return self.checks + self.same + self.waiting
+
+    def note_site(self, name: str) -> None:
+        """Counts a capture of a host; of very many hosts, the first are counted."""
+        if name in self.hosts or len(self.hosts) < _MOST_HOSTS:
+            self.hosts[name] += 1
+
+    @property
+    def sites(self) -> list[str]:
+        """The hosts of which most captures came, the most first."""
+        return [name for name, _ in self.hosts.most_common(_SITES)]
 
     def note_future(self, url: str, time: str) -> None:
         """Counts a capture that was imported though its time is in the future; the first are named."""

@@ -85,7 +85,7 @@ class ImportAnswer(NamedTuple):
 
     `future` are imported captures that are more than a day ahead of the clock; `queued` are pages that are newly
     queued for a crawl; `beside` are records without a web address, kept with the capture that they belong to; `sets`
-    are imported capture sets.
+    are imported capture sets; `sites` are the hosts with the most captures, at most five.
     """
 
     records: int
@@ -100,6 +100,7 @@ class ImportAnswer(NamedTuple):
     queued: int | None
     beside: int
     sets: int
+    sites: list[str]
 
 
 def _import_sentence(done: ImportAnswer) -> str:
@@ -227,7 +228,7 @@ class _Import(NamedTuple):
         answer = ImportAnswer(
             report.records, report.checks, report.checks, report.versions, report.same, dict(report.refused),
             report.examples, watched, report.future, queued, report.beside,
-            report.sets,
+            report.sets, report.sites,
         )  # fmt: skip
         remark = "\n".join([*(f"fault: {example}" for example in report.examples), *_future_remarks(report)])
         return Value(answer, [] if watched or queued else self._faults(report), remark)
@@ -329,7 +330,7 @@ class SendFile(Parameters):
 
 @operation(
     "start_import", right=OWN, route=("POST", "/runs/import"), status=201, errors=(413, 429), audited="run started",
-    subject=lambda asked: f"import {asked.name}".strip(),
+    subject=lambda asked: f"import {asked.name}".strip(), numbered=True,
 )  # fmt: skip
 def start_import(context: Context, asked: SendFile) -> Value[Job]:
     """Queue the import of the file in the request body.

@@ -40,7 +40,8 @@ class Operation(NamedTuple, Generic[P, A]):
     `tool` is offered to assistants by the Model Context Protocol. `row_key` names the fields that identify a row: such
     a question can be saved. `on_cluster` gives the verb an option that names a cluster. `single` names a list among the
     parameters: over HTTP, a single text in its place returns the row without a list around it. `audited` is the entry
-    of an executed command in the audit log, with `subject`, which is the first parameter by default. A verb with
+    of an executed command in the audit log, with `subject`, which is the first parameter by default; if `numbered`,
+    ` #12` at its end says which was made. A verb with
     `creates` false leaves a missing archive missing; if that depends on its parameters, `creates` is a function of
     them. `document_with` names flags with which it returns a document instead of a value. A `local` operation takes a
     LocalContext of the command line, which needs no archive; other doors offer it only if it takes a Context as well.
@@ -72,6 +73,7 @@ class Operation(NamedTuple, Generic[P, A]):
     local: bool = False
     tool: bool = False
     row_key: tuple[str, ...] = ()
+    numbered: bool = False
 
     def __call__(self, context: Context | LocalContext, asked: P) -> A:
         """Runs it: pages and other operations call it like the function it is."""
@@ -80,7 +82,8 @@ class Operation(NamedTuple, Generic[P, A]):
         answer = self.run(context, asked)
         if self.audited and isinstance(context, Context):
             who = context.user or COMMAND_LINE
-            record_audit(context.archive, who, self.audited, self._subject(asked), context.address)
+            made = f" #{answer.value.id}" if self.numbered and isinstance(answer, Value) else ""
+            record_audit(context.archive, who, self.audited, self._subject(asked) + made, context.address)
         return answer
 
     def _subject(self, asked: P) -> str:
@@ -141,6 +144,7 @@ def operation(
     document_with: tuple[str, ...] = (),
     tool: bool = False,
     row_key: tuple[str, ...] = (),
+    numbered: bool = False,
 ) -> Callable[[Callable[[Any, P], A]], Operation[P, A]]:
     """Makes a function an operation; its parameter class and its rows are read from its annotations.
 
@@ -157,6 +161,7 @@ def operation(
             name, function, shape, answer, row, about or {}, right, verb, Route(*route) if route else None, step,
             listed or name, element, columns, examples, errors, status, on_cluster, sentence, single,
             audited, subject, creates, document_with, LocalContext in (taken, *get_args(taken)), tool, row_key,
+            numbered,
         )  # fmt: skip
 
     return made

@@ -58,7 +58,7 @@ class StartRun(Parameters):
 
 @operation(
     "start_run", right=WRITE, verb="jobs start", route=("POST", "/runs"), status=201, errors=(403, 404, 429),
-    audited="run started", subject=lambda asked: f"{asked.kind} {asked.site or ''}".strip(),
+    audited="run started", subject=lambda asked: f"{asked.kind} {asked.site or ''}".strip(), numbered=True,
     sentence=lambda job: f"job {job.id}: {job.name}",
     examples=(
         "letopis jobs start crawl https://example.org/ --depth 2",

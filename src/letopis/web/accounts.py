@@ -35,7 +35,7 @@ from letopis.operations import accounts as operations
 from letopis.operations.parameters import NoParameters
 from letopis.operations.two_factor import TwoFactorSecret, shown_secret
 from letopis.tuples import NamedTuple
-from letopis.web.audit_names import AUDIT_NAMES, audited_things
+from letopis.web.audit_names import AUDIT_NAMES, SIGN_INS, audited_things
 from letopis.web.cache import page_cache_of
 from letopis.web.languages import LANGUAGE_COOKIE, LANGUAGES, translatable
 from letopis.web.pages import ExactFormDep, PageRoute, form_status, listed_addresses, render_page
@@ -63,20 +63,20 @@ _LINES, _MOST_AUDIT, _FEW = 20, 1000, 8
 USER_COLUMNS = (
     TableColumn("name", translatable("Name"), "custom"),
     TableColumn("role", translatable("Role"), "custom"),
-    TableColumn("group", translatable("Group")),
+    TableColumn("group", translatable("Group"), aside=True),
     TableColumn("email", translatable("Email"), hidden=True),
-    TableColumn("two_factor", translatable("Two-factor"), "custom"),
+    TableColumn("two_factor", translatable("Two-factor"), "custom", aside=True),
     TableColumn("last_sign_in", translatable("Last sign-in"), "custom"),
-    TableColumn("created", translatable("Created"), "custom"),
+    TableColumn("created", translatable("Created"), "custom", aside=True),
     TableColumn("change", translatable("Actions"), "actions"),
 )
 TOKEN_COLUMNS = (
     TableColumn("name", translatable("Name"), "custom"),
     TableColumn("scope", translatable("What it may do"), "custom"),
-    TableColumn("user", translatable("User")),
+    TableColumn("user", translatable("User"), aside=True),
     TableColumn("last_used", translatable("Last used"), "custom"),
     TableColumn("expires", translatable("Expires"), "custom"),
-    TableColumn("created", translatable("Created"), "custom"),
+    TableColumn("created", translatable("Created"), "custom", aside=True),
     TableColumn("revoke", translatable("Actions"), "actions"),
 )
 AUDIT_LOG_COLUMNS = (
@@ -129,13 +129,20 @@ def _accounts_page(request: Request, notice: AccountNotice) -> Response:
 
 
 @router.get("/audit")
-def audit_log(request: Request) -> Response:
-    """Who did what, the newest first; for owners."""
+def audit_log(request: Request, show: str = "") -> Response:
+    """Who did what, the newest first; for owners. It shows all, only `changes`, or only who signed in and out."""
     context = context_of(request)
-    rows = list(operations.list_audit(context, operations.AuditQuery(limit=_MOST_AUDIT)))
-    table = make_table(request, AUDIT_LOG_COLUMNS, rows, key="log", size=_LINES)
+    every = list(operations.list_audit(context, operations.AuditQuery(limit=_MOST_AUDIT)))
+    signs = [row for row in every if row.action in SIGN_INS]
+    kinds = {"": every, "changes": [row for row in every if row.action not in SIGN_INS], "signs": signs}
+    table = make_table(request, AUDIT_LOG_COLUMNS, kinds.get(show, every), key="log", size=_LINES)
     return table_download(table, "audit") or render_page(
-        request, "audit.html", audit=table, things=partial(audited_things, context)
+        request,
+        "audit.html",
+        audit=table,
+        things=partial(audited_things, context),
+        show=show,
+        counts={name: len(rows) for name, rows in kinds.items()},
     )
 
 
@@ -191,8 +198,8 @@ ALL_PROJECTS_COLUMNS = (
     TableColumn("name", translatable("Name"), "custom"),
     TableColumn("pages", translatable("Pages"), "number"),
     TableColumn("sites", translatable("Sites and folders"), "custom"),
-    TableColumn("owner", translatable("Owner")),
-    TableColumn("created", translatable("Created"), "ago"),
+    TableColumn("owner", translatable("Owner"), aside=True),
+    TableColumn("created", translatable("Created"), "ago", aside=True),
     TableColumn("open", translatable("Actions"), "actions"),
 )
 PROJECT_COLUMNS = (

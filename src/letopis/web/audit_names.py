@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from urllib.parse import quote
 
@@ -64,6 +65,8 @@ AUDIT_NAMES = {
     "words locked": translatable("words locked"),
     "words released": translatable("words released"),
 }
+SIGN_INS = ("login", "login failed", "logout")
+"""Actions that change nothing, and are most of the log."""
 
 
 class AuditedThing(NamedTuple):
@@ -82,9 +85,10 @@ def audited_things(context: Context, action: str, subject: str) -> list[AuditedT
     if words and all(word.startswith(("http://", "https://")) for word in words):
         return [AuditedThing(bare_url(word), f"/url/{url_in_path(word)}") for word in words]
     if action == "run started" and words:
-        kind, _, place = subject.partition(" ")
+        wish, _, number = subject.rpartition(" #") if _MADE.search(subject) else (subject, "", "")
+        kind, _, place = wish.partition(" ")
         what = place.partition("://")[2].partition("/")[0] or place
-        return [AuditedThing(called_run(f"{kind} of {what}" if what else kind))]
+        return [AuditedThing(called_run(f"{kind} of {what}" if what else kind), _run_page(context, number))]
     if action == "compacted":
         return [AuditedThing(translate(_COMPACTED.get(subject, subject)))]
     if action.startswith("setting ") and words:
@@ -94,7 +98,16 @@ def audited_things(context: Context, action: str, subject: str) -> list[AuditedT
     return [AuditedThing(subject)] if subject else []
 
 
+_MADE = re.compile(r" #\d{1,18}$", re.ASCII)
 _COMPACTED = {"full": translatable("the whole archive"), "quick": translatable("new versions")}
+
+
+def _run_page(context: Context, number: str) -> str:
+    """The page of a run that is still there; entries of the first releases do not say which it is."""
+    try:
+        return f"/jobs/{JobQueue(context.archive).show(int(number), requester_of(context)).id}" if number else ""
+    except NotFound:
+        return ""
 
 
 def _numbered(context: Context, kind: str, number: int) -> AuditedThing:

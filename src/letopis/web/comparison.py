@@ -114,8 +114,15 @@ def running_text(pieces: Sequence[DiffPiece]) -> list[TextRun]:
         if piece.tag == "equal":
             runs += _folded(piece.new, first=at == 0, last=at == last)
         else:
-            runs += [TextRun(kind, text) for kind, text in (("gone", piece.old), ("came", piece.new)) if text]
+            runs += [TextRun(kind, text) for pair in _paired(piece) for kind, text in pair if text]
     return runs
+
+
+def _paired(piece: DiffPiece) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+    """What went and came: line beside line where as many came as went, otherwise all of the one before the other."""
+    old, new = piece.old.splitlines(keepends=True), piece.new.splitlines(keepends=True)
+    pairs = zip(old, new, strict=True) if len(old) == len(new) else [(piece.old, piece.new)]
+    yield from ((("gone", before), ("came", after)) for before, after in pairs)
 
 
 def _folded(text: str, first: bool, last: bool) -> Iterator[TextRun]:

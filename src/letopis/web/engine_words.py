@@ -157,6 +157,28 @@ REWORDED = {
     "the code is wrong; type the one that the app shows now, and compare the clocks": translatable(
         "The code is wrong. Enter the one that the app shows now, and check that both clocks are right."
     ),
+    "the host's name is not known to the name servers ({detail})": translatable(
+        "The host's name is not known to the name servers ({detail})."
+    ),
+    "no connection could be made ({detail})": translatable("No connection could be made ({detail})."),
+    "no connection could be made in time ({detail})": translatable("No connection could be made in time ({detail})."),
+    "the server closed the connection before the answer was complete ({detail})": translatable(
+        "The server closed the connection before the answer was complete ({detail})."
+    ),
+    "no secure connection could be made ({detail})": translatable("No secure connection could be made ({detail})."),
+    "the answer is not valid HTTP ({detail})": translatable("The answer is not valid HTTP ({detail})."),
+    "the request failed ({detail})": translatable("The request failed ({detail})."),
+    "the redirects form a loop, back to {url}": translatable("The redirects form a loop, back to {url}."),
+    "more than {most} redirects follow one another": translatable("More than {most} redirects follow one another."),
+    "robots.txt of this host does not allow it; a check of this page alone requests it anyway": translatable(
+        "The robots.txt of this host does not allow it; a check of this page alone requests it anyway."
+    ),
+    "the host gets no requests for now; its page was not requested": translatable(
+        "The host gets no requests for now; its page was not requested."
+    ),
+    "the address belongs to a private network, which this request may not reach; fetch.private can allow it": (
+        translatable("It is on a private network; the setting fetch.private can allow that.")
+    ),
     "'{text}' is not a time; {hint}": translatable("{text} is not a time: write 2026-03-01 or 2026-03-01T12:00."),
     "'{text}' is not a timestamp; {hint}": translatable("{text} is not a time: write 2026-03-01 or 2026-03-01T12:00."),
     "'{text}' is too early; {hint}": translatable("{text} is too early: write 2026-03-01 or 2026-03-01T12:00."),

@@ -65,7 +65,7 @@ CHECK_COLUMNS = (
     TableColumn("verdict", translatable("Outcome"), "custom"),
     TableColumn("status", translatable("Status"), "custom"),
     TableColumn("version", translatable("Version"), "custom", aside=True),
-    TableColumn("remarks", translatable("Notes"), aside=True),
+    TableColumn("remarks", translatable("Notes"), "custom", aside=True),
 )
 LINK_COLUMNS = (
     TableColumn("target", translatable("Leads to"), "custom"),
@@ -222,10 +222,15 @@ class CheckLine:
     @property
     def remarks(self) -> str:
         """What is said of it in words."""
+        return "; ".join(filter(None, [self.check.error, self.beside]))
+
+    @property
+    def beside(self) -> str:
+        """Where it was led, and what to beware of."""
         hops = [f"{hop.status} → {hop.location}" for hop in self.check.redirects]
         if not hops and (target := redirected_to(self.check)):
             hops = [f"{self.check.status} → {target}"]
-        return "; ".join(filter(None, [self.check.error, *hops, *self.check.warnings]))
+        return "; ".join([*hops, *self.check.warnings])
 
 
 def _saved(versions: list[Version]) -> float | None:

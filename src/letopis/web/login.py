@@ -241,7 +241,7 @@ def _join(request: Request, archive: Archive, form: dict[str, str]) -> Response:
     except UsageError as error:
         return _join_page(request, archive, token, 422, shell_words(error))
     record_audit(archive, user.name, "invitation accepted", user.role, address=address_of(request))
-    return _password_accepted(request, archive, user, {})
+    return _password_accepted(request, archive, user, {"next": "/?joined=1"})
 
 
 @router.post("/logout")

@@ -93,8 +93,11 @@ def help_page(request: Request) -> Response:
 
 
 @router.get("/")
-def overview(request: Request, archive: ArchiveDep, before: str = "") -> Response:
-    """Totals, freshness, activity, hosts, latest changes; `before` goes further back in the list."""
+def overview(request: Request, archive: ArchiveDep, before: str = "", joined: str = "") -> Response:
+    """Totals, freshness, activity, hosts, latest changes; `before` goes further back in the list.
+
+    Whoever has just `joined` is greeted.
+    """
     known, context = page_cache_of(request), context_of(request)
     queue = known.get("queue", 2, lambda: _backlog(archive))
     days, ends = known.get("days", 10, lambda: _days(archive))
@@ -105,7 +108,7 @@ def overview(request: Request, archive: ArchiveDep, before: str = "") -> Respons
         hosts=known.soon("hosts", 10, lambda: busiest_hosts(archive, 12)), changes=changes[:_LISTED],
         named=_names((one.url, one.title) for one in changes),
         older=changes[_LISTED - 1].id if len(changes) > _LISTED else None, before=before,
-        first_start=not changes and not before and queue.new == 0,
+        first_start=not changes and not before and queue.new == 0, joined=bool(joined),
         alerts=shown_alerts(request, AlertsQuery(limit=_ALERTS)), unread=count_unread(request),
         runs=open_runs(context), watches=sum(tag.watches for tag in watch_tags(context, NoParameters())),
     )  # fmt: skip
@@ -399,12 +402,12 @@ def _readable_value(text: str, unit: str, name: str) -> str:
 _USE_COLUMNS = (
     TableColumn("day", translatable("Day")),
     TableColumn("searches", translatable("Searches"), "number"),
-    TableColumn("unanswered", translatable("Without results"), "number"),
-    TableColumn("clicks", translatable("Results opened"), "number"),
+    TableColumn("unanswered", translatable("Without results"), "number", aside=True),
+    TableColumn("clicks", translatable("Results opened"), "number", aside=True),
     TableColumn("pages", translatable("Page views"), "number"),
-    TableColumn("replays", translatable("Replays"), "number"),
-    TableColumn("requests", translatable("Requests to the API"), "number"),
-    TableColumn("jobs", translatable("Runs"), "number"),
+    TableColumn("replays", translatable("Replays"), "number", aside=True),
+    TableColumn("requests", translatable("Requests to the API"), "number", aside=True),
+    TableColumn("jobs", translatable("Runs"), "number", aside=True),
 )
 
 

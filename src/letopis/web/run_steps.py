@@ -228,7 +228,7 @@ class RunResult(NamedTuple):
     issues: Mapping[str, int]
     table: TableView | None
     nothing: str
-    more: MoreLink | None
+    more: tuple[MoreLink, ...]
 
     @property
     def known(self) -> bool:
@@ -407,8 +407,14 @@ _PAGES_OF_LISTS = {
 """Where what came of the addresses of a list is shown."""
 
 
-def _more(tag: str, given: Mapping[str, str]) -> MoreLink | None:
-    """Where the pages show more of what a step is about."""
+def _more(tag: str, given: Mapping[str, str]) -> tuple[MoreLink, ...]:
+    """Where the pages show more of what a step is about; of an import, the sites that came with it."""
+    sites = given.get("sites", "").split() if tag == "import" else []
+    links = [MoreLink(f"/site/{quote(site)}", _SITE_VIEWS["map"], site) for site in sites]
+    return (*links, *filter(None, [None if links else _page_of_step(tag, given)]))
+
+
+def _page_of_step(tag: str, given: Mapping[str, str]) -> MoreLink | None:
     site, view = given.get("site", ""), _VIEWS_OF_STEPS.get(tag, tag)
     if site and view in _SITE_VIEWS:
         return MoreLink(f"/site/{quote(site)}?view={view}", _SITE_VIEWS[view], site)

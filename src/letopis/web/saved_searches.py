@@ -41,10 +41,10 @@ SAVED_COLUMNS = (
     TableColumn("question", translatable("Kind"), "named"),
     TableColumn("asked", translatable("Query")),
     TableColumn("results", translatable("Results so far"), "number"),
-    TableColumn("newest", translatable("Newest result"), "ago"),
-    TableColumn("looked", translatable("Last run"), "ago"),
+    TableColumn("newest", translatable("Newest result"), "ago", aside=True),
+    TableColumn("looked", translatable("Last run"), "ago", aside=True),
     TableColumn("targets", translatable("Notified"), "number", hidden=True),
-    TableColumn("owner", translatable("Owner")),
+    TableColumn("owner", translatable("Owner"), aside=True),
     TableColumn("error", translatable("Problem"), hidden=True),
 )
 RESULT_COLUMNS = (

@@ -31,6 +31,7 @@ PAGE_ROWS = 50
 MOST_ROWS = 10_000
 """Rows that a page asks for at most; of a longer list these are sorted and filtered, and the page says so."""
 _MOST_FILTER = 200
+_OK = 200
 T = TypeVar("T")
 _DIGITS = re.compile(r"([0-9]+)")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -141,8 +142,9 @@ class TableView:
         return replace(self, part=replace(self.part, rows=make(self.part.rows)))
 
     def cell(self, row: Any, column: TableColumn) -> Any:
-        """The value of a row in a column."""
-        return getattr(row, column.name)
+        """The value of a row in a column; of an address without contents, such as an error, there is no size."""
+        value, status = getattr(row, column.name), getattr(row, "status", None)
+        return None if column.kind == "size" and not value and isinstance(status, int) and status != _OK else value
 
     def sort_link(self, column: TableColumn) -> str:
         """Sorts by a column; once more, the other way round."""
