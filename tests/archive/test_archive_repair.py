@@ -400,3 +400,19 @@ def test_an_address_that_is_gone_or_no_text_is_named_and_repaired(tmp_path: Path
         assert any("resource" in str(problem) for problem in archive.verify())
     assert Archive.repair(placed(folder)).versions == len(damage_puts())
     assert wrong_reads(folder, errors=False) == []
+
+
+def test_a_repair_that_lost_a_version_says_so_by_its_status_and_the_next_one_is_content(
+    tmp_path: Path, sound: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    log = next((folder / "packs").glob("*.log"))
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    log.write_bytes(data)
+    assert main(["--archive", str(folder), "verify", "--repair"]) == 6
+    said = capsys.readouterr()
+    assert "1 lost" in said.out
+    assert "lost: version 1 of http://h1.example/0" in said.err
+    assert "1 part of it could not be saved" in said.err
+    assert main(["--archive", str(folder), "verify", "--repair"]) == 0
