@@ -416,3 +416,21 @@ def test_a_repair_that_lost_a_version_says_so_by_its_status_and_the_next_one_is_
     assert "lost: version 1 of http://h1.example/0" in said.err
     assert "1 part of it could not be saved" in said.err
     assert main(["--archive", str(folder), "verify", "--repair"]) == 0
+
+
+@pytest.mark.parametrize("suffix", ["log", "pack"])
+def test_a_folder_in_the_place_of_a_pack_is_a_pack_that_is_missing(
+    tmp_path: Path, sound: Path, capsys: pytest.CaptureFixture[str], suffix: str
+) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    pack = next((folder / "packs").glob(f"*.{suffix}"))
+    pack.rename(tmp_path / "kept")
+    pack.mkdir()
+    assert main(["--archive", str(folder), "verify"]) == 6
+    assert "the pack is missing" in capsys.readouterr().out
+    assert main(["--archive", str(folder), "verify", "--repair"]) == 6
+    with Archive(folder) as archive:
+        archive.put("http://later.example/", b"later")
+        assert archive.get("http://later.example/").body == b"later"
+        assert list(archive.verify()) == []
+    assert pack.is_dir()
