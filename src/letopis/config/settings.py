@@ -43,7 +43,7 @@ def _refuse_unfit(section: type[SettingsSection], row: Field[Any], value: Any) -
     """SettingError for a number out of its bounds, a word that is not allowed, and another type."""
     default, called = row.default, f"{section.__name__}({row.name}={value!r})"
     if str(row.type).startswith("Literal"):
-        if value not in (allowed := get_args(_types(section)[row.name])):
+        if value not in (allowed := get_args(get_type_hints(section)[row.name])):
             raise SettingError(f"{called} does not fit: allowed are {', '.join(map(str, allowed))}")
     elif isinstance(default, bool | str | tuple):
         if not isinstance(value, type(default)):
@@ -54,12 +54,6 @@ def _refuse_unfit(section: type[SettingsSection], row: Field[Any], value: Any) -
             raise SettingError(f"{called} does not fit: {type(default).__name__} is required")
         if not least <= value <= MOST_NUMBER:
             raise SettingError(f"{called} does not fit: write a number from {least:g} to {MOST_NUMBER:g}")
-
-
-@cache
-def _types(section: type[SettingsSection]) -> dict[str, Any]:
-    """The types of a section's fields, which are text until somebody asks."""
-    return get_type_hints(section)
 
 
 KiB = 1024
@@ -420,7 +414,7 @@ def find_setting(name: str) -> Setting | None:
 @cache
 def _section_rows(section: str) -> dict[str, Setting]:
     cls = _SECTION_TYPES[section]
-    hints = _types(cls)
+    hints = get_type_hints(cls)
     rows = (
         Setting(f"{section}.{row.name}", hints[row.name], row.default, row.metadata["unit"], row.metadata["help"])
         for row in fields(cls)
