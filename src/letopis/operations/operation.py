@@ -17,6 +17,7 @@ from letopis.operations.answers import Answer, Document, Rows, Value
 from letopis.operations.context import Context, LocalContext
 from letopis.operations.parameters import Door, Parameter, parameters_of
 from letopis.tuples import NamedTuple
+from letopis.urls import without_logins
 
 P = TypeVar("P")
 A = TypeVar("A", bound=Answer)
@@ -80,7 +81,7 @@ class Operation(NamedTuple, Generic[P, A]):
         answer = self.run(context, asked)
         if self.audited and isinstance(context, Context):
             who = context.user or COMMAND_LINE
-            record_audit(context.archive, who, self.audited, self._subject(asked), context.address)
+            record_audit(context.archive, who, self.audited, without_logins(self._subject(asked)), context.address)
         return answer
 
     def _subject(self, asked: P) -> str:
