@@ -161,3 +161,16 @@ def test_two_processes_worth_of_archives_write_in_turns(tmp_path: Path) -> None:
             (one if n % 2 else two).put(URL, b"%d" % n, START + n * DAY)
         assert [one.get(URL, version=n).body for n in range(10)] == [b"%d" % n for n in range(10)]
         assert two.get(URL).body == b"9"
+
+
+def test_an_archive_that_was_closed_is_not_opened_again_by_a_question(tmp_path: Path) -> None:
+    with Archive(tmp_path / "a") as archive:
+        archive.put("http://a.test/", b"one")
+    archive.close()
+    for question in (
+        lambda: archive.get("http://a.test/"),
+        lambda: archive.put("http://a.test/", b"two"),
+        archive.stats,
+    ):
+        with pytest.raises(UsageError, match="the archive is closed"):
+            question()

@@ -400,3 +400,37 @@ def test_an_address_that_is_gone_or_no_text_is_named_and_repaired(tmp_path: Path
         assert any("resource" in str(problem) for problem in archive.verify())
     assert Archive.repair(placed(folder)).versions == len(damage_puts())
     assert wrong_reads(folder, errors=False) == []
+
+
+def test_a_repair_that_lost_a_version_says_so_by_its_status_and_the_next_one_is_content(
+    tmp_path: Path, sound: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    log = next((folder / "packs").glob("*.log"))
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    log.write_bytes(data)
+    assert main(["--archive", str(folder), "verify", "--repair"]) == 6
+    said = capsys.readouterr()
+    assert "1 lost" in said.out
+    assert "lost: version 1 of http://h1.example/0" in said.err
+    assert "1 part of it could not be saved" in said.err
+    assert main(["--archive", str(folder), "verify", "--repair"]) == 0
+
+
+@pytest.mark.parametrize("suffix", ["log", "pack"])
+def test_a_folder_in_the_place_of_a_pack_is_a_pack_that_is_missing(
+    tmp_path: Path, sound: Path, capsys: pytest.CaptureFixture[str], suffix: str
+) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    pack = next((folder / "packs").glob(f"*.{suffix}"))
+    pack.rename(tmp_path / "kept")
+    pack.mkdir()
+    assert main(["--archive", str(folder), "verify"]) == 6
+    assert "the pack is missing" in capsys.readouterr().out
+    assert main(["--archive", str(folder), "verify", "--repair"]) == 6
+    with Archive(folder) as archive:
+        archive.put("http://later.example/", b"later")
+        assert archive.get("http://later.example/").body == b"later"
+        assert list(archive.verify()) == []
+    assert pack.is_dir()

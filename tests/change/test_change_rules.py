@@ -115,8 +115,7 @@ def test_clocks_do_not_make_a_place_restless() -> None:
 
 def test_an_entry_replaced_where_hardly_anything_changes_is_a_change() -> None:
     """Even an entry that came at the visit before: among many quiet visits nothing there is passing."""
-    old, new = made(*BODY, (ITEM, "Alpha"), (ITEM, "Gamma inc")), made(*BODY, (ITEM, "Alpha"), (ITEM, "Delta co"))
-    before = made(*BODY, (ITEM, "Alpha"), (ITEM, "Beta firm"))
+    before, old, new = (made(*BODY, (ITEM, "Alpha"), (ITEM, mark)) for mark in ("g7d2", "a1c7", "k5x9"))
     habits = PageHabits()
     habits.unchanged(20)
     habits.observe(fingerprint(before), fingerprint(old))

@@ -211,6 +211,8 @@ def test_of_pictures_and_of_pages_that_are_read_in_part_the_bytes_decide_where_t
         ("text/plain", "User-agent: *\nDisallow:\n", "User-agent: *\nDisallow: /\n"),
         ("text/plain", "owner=root\nmode=a", "owner=ROOT\nmode=a"),
         ("application/xml", '<shop><name>a</name><a price="10"/></shop>', '<shop><name>a</name><a price="11"/></shop>'),
+        ("application/xml", "<t><due>2026-01-05</due></t>", "<t><due>2026-02-09</due></t>"),
+        ("application/xml", "<t><born>5. 1. 2026</born></t>", "<t><born>9. 1. 2026</born></t>"),
     ],
 )  # fmt: skip
 def test_numbers_and_states_of_data_are_what_it_says(kind: str, old: str, new: str) -> None:

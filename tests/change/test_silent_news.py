@@ -187,12 +187,25 @@ def test_a_grade_of_one_letter_is_news() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "old", "new"),
-    [(BlockKind.H2, "Welcome", "Evacuation"), (BlockKind.PARAGRAPH, "Good morning", "Dam broken")],
+    [
+        (BlockKind.H2, "Welcome", "Evacuation"),
+        (BlockKind.PARAGRAPH, "Good morning", "Dam broken"),
+        (BlockKind.PARAGRAPH, "Smith", "Novak"),
+        (BlockKind.PARAGRAPH, "Room 101", "Cellar 101"),
+        (BlockKind.ITEM, "Bob", "Al"),
+        (BlockKind.CELL, "Adam Ant", "Dave Dog"),
+        (BlockKind.ALT, "The bridge is open", "The bridge is closed"),
+        (BlockKind.ALT, "Map of the roads that are closed", "Portrait of the new mayor"),
+    ],
 )
-def test_a_heading_of_a_word_and_a_paragraph_of_two_are_news_at_the_first_look(
+def test_one_word_or_the_text_of_a_picture_in_place_of_another_is_news_at_the_first_look(
     kind: BlockKind, old: str, new: str
 ) -> None:
     assert told([body(Block(kind, text)) for text in (old, new)]) == [True]
+
+
+def test_a_link_of_a_word_in_place_of_another_is_no_news() -> None:
+    assert told([body(Block(BlockKind.LINK, text)) for text in ("Sale", "Offers")]) == [False]
 
 
 def test_an_identifier_beside_one_word_is_no_paragraph_of_two() -> None:

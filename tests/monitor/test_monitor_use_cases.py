@@ -450,3 +450,19 @@ def test_one_address_in_place_of_a_list_is_refused_and_nothing_asked(
 def test_what_is_no_text_is_no_address(monitor: Monitor, given: object) -> None:
     with pytest.raises(BadUrl, match="is not an address"):
         monitor.get(given)  # type: ignore[arg-type]
+
+
+def test_the_password_of_an_address_signs_in_there_alone_and_is_recorded_nowhere(
+    archive: Archive, monitor: Monitor, scripted_site: ScriptedSite
+) -> None:
+    url, other = scripted_site.set("/page", b'<a href="next">on</a>'), scripted_site.set("/other", OLD)
+    secret = url.replace("//", "//ada:secret@")
+    assert monitor.get(secret).check().url == url
+    monitor.check_multi([secret, other], now=True)
+    sent = [(path, headers.get("authorization")) for _, path, headers in scripted_site.log if path != "/robots.txt"]
+    assert sorted(sent, key=str) == [("/other", None), *[("/page", "Basic YWRhOnNlY3JldA==")] * 2]
+    assert archive.put(secret, NEW).url == url
+    assert [found.number for found in archive.versions(secret)] == [0, 1]
+    stored = b"".join(file.read_bytes() for file in archive.folder.rglob("*") if file.is_file())
+    assert b"secret" not in stored
+    assert b"YWRhOnNlY3JldA" not in stored

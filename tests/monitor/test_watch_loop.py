@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -521,6 +522,19 @@ async def test_headers_of_a_watch_go_with_its_requests(world: World, scripted_si
     await world.run()
     sent = next(headers for _, path, headers in scripted_site.log if path == "/page")
     assert sent["x-shop"] == "prague"
+
+
+async def test_the_password_of_an_address_that_is_watched_signs_in_and_is_not_part_of_it(
+    world: World, scripted_site: ScriptedSite
+) -> None:
+    url = scripted_site.set("/page", OLD)
+    (made,) = world.book.add([url.replace("//", "//ada:se%3Acret@")], SPEC)
+    await world.run()
+    sent = next(headers for _, path, headers in scripted_site.log if path == "/page")
+    assert sent["authorization"] == f"Basic {b64encode(b'ada:se:cret').decode()}"
+    assert made.watch.url == url
+    with pytest.raises(UsageError, match="one by one"):
+        world.book.add(["http://a:b@example.org/", "http://c:d@example.com/"], SPEC)
 
 
 def test_watches_of_one_page_look_at_it_in_one_way(world: World) -> None:

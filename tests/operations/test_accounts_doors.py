@@ -19,6 +19,7 @@ from letopis.exchange.selection import ExportSelection
 from letopis.operations import Context, bind
 from letopis.operations.accounts import add_user, create_token, list_tokens, revoke_token, set_password
 from letopis.operations.crawls import enqueue_seeds
+from letopis.operations.pages import put as put_version
 from letopis.operations.parameters import NoParameters
 from letopis.operations.projects import add_to_project, list_projects, remove_project, show_project
 
@@ -210,6 +211,11 @@ def test_a_command_that_fails_is_not_audited(archive: Archive) -> None:
     assert [(row.who, row.action, row.subject) for row in audit_entries(archive, 10)] == [
         ("uwe", "project added to", "news")
     ]
+
+
+def test_the_audit_log_has_no_password_of_an_address(archive: Archive) -> None:
+    ask(archive, "", put_version, url="http://ada:secret@a.org/", file=b"text")
+    assert [row.subject for row in audit_entries(archive, 10)] == ["http://a.org/"]
 
 
 def put(archive: Archive, *urls: str) -> None:

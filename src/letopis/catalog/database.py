@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from letopis.catalog.dialect import DbConnection, Dialect
+from letopis.errors import UsageError
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
@@ -138,8 +139,11 @@ class Database:
         self._opening = threading.RLock()  # A thread may end, and its connection with it, while another is opened.
         self._writing = threading.RLock()
         self._writer: DbConnection | None = None
+        self._closed = False
 
     def _connect(self) -> DbConnection:
+        if self._closed:
+            raise UsageError("the archive is closed; open it again")
         connection = self.dialect.connect()
         with self._opening:
             self._opened.append(connection)
@@ -255,7 +259,8 @@ class Database:
         return cursor
 
     def close(self) -> None:
-        """Closes every connection; the database must not be used afterwards."""
+        """Closes every connection; what is asked of the database afterwards is refused."""
+        self._closed = True
         with self._opening:
             opened = self._opened[:]
             self._opened.clear()

@@ -9,7 +9,6 @@ replace others; invisible metadata).
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -24,12 +23,12 @@ from letopis.change.fingerprints import (
     marks_in,
     names_event,
     normalized_words,
+    plain_words,
     without_clocks,
     words_in,
 )
 from letopis.change.moved_blocks import MovedBlocks, is_figure, stands_in_timetable
 from letopis.change.noise import (
-    HEADINGS,
     LEAST_NUMBER,
     MOST_LABEL,
     SENTENCE_END,
@@ -62,10 +61,7 @@ _MOST_PAIRS = 64
 _MOST_STILLED = 1 << 17
 _ALIKE = 0.35
 _SWAPPED, _LITTLE = 0.5, 0.25
-_LEAST_WORDS = {BlockKind.PARAGRAPH: 2, **dict.fromkeys(HEADINGS, 1)}  # of what reads as a headline or a sentence
-_LEAST_ENTRY = 3
-_WITH_DIGITS = re.compile(r"\w*\d\w*")
-_MOST_BRIEF = 200
+_LEAST_SAID = 3  # words of what says something whatever it replaces
 
 
 class WeightedBlock(NamedTuple):
@@ -426,14 +422,15 @@ class ChangeJudge:
     def _settled(self, i: int) -> bool:
         return self.habits.settled(self.old.hashes[i])
 
-    def _is_unread(self, j: int) -> bool:
-        """Whether a block says what this page never said, or said once and took back: a headline, or a sentence."""
+    def _is_unread(self, i: int, j: int) -> bool:
+        """Whether a block says what this page never said, or said once and took back: some words, or another word."""
         block = self.new.hashes[j]
         if block in self._old_set or self.habits.returned(block):
             return False
-        text = self.new.text(j)
-        least = _LEAST_WORDS.get(self.new.kinds[j], _LEAST_ENTRY)
-        return words_in(text) >= _LEAST_ENTRY or words_in(_WITH_DIGITS.sub(" ", text[:_MOST_BRIEF])) >= least
+        if words_in(self.new.text(j)) >= _LEAST_SAID:
+            return True
+        others, words = plain_words(self.old.text(i)), plain_words(self.new.text(j))
+        return self.new.kinds[j] is not BlockKind.LINK and not words <= others
 
     def _state(self, i: int, j: int) -> bool:
         """Whether a cell went from one state to another of those that other cells of the page have, too."""
@@ -454,12 +451,14 @@ class ChangeJudge:
 
     def _weigh_pair(self, i: int, j: int, alike: float, entry: bool) -> None:
         weight_old, weight_new = self.old.weight(i), self.new.weight(j)
-        hidden = self.new.kinds[j] in _HIDDEN
+        hidden = self.new.kinds[j] in _HIDDEN and not self.old.kinds[i] is self.new.kinds[j] is BlockKind.ALT
         strong_old = strong_new = 0.0
         if alike >= _ALIKE and not hidden:
             strong_old = strong_new = edit_weight(self.old.text(i), self.new.text(j))
-        elif not hidden and (entry or self._prose(i, j) or self._state(i, j) or self._settled(i) or self._is_unread(j)):
-            strong_old, strong_new = weight_old, weight_new
+        elif not hidden and (
+            entry or self._prose(i, j) or self._state(i, j) or self._settled(i) or self._is_unread(i, j)
+        ):
+            strong_old, strong_new = max(weight_old, LEAST_NUMBER), max(weight_new, LEAST_NUMBER)
         elif not hidden and (self._labelled(i, j) or (is_state(self.old.text(i)) and is_state(self.new.text(j)))):
             strong_old = strong_new = max(weight_old, weight_new, LEAST_NUMBER)
         self.evidence.removed.append(WeightedBlock(i, strong_old, weight_old))

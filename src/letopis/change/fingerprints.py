@@ -80,6 +80,15 @@ def words_in(text: str) -> int:
     return len(form.split()) + len(_SOLID.findall(form)) // 2
 
 
+_WITH_DIGITS = re.compile(r"\w*\d\w*")
+_MOST_BRIEF = 200
+
+
+def plain_words(text: str) -> frozenset[str]:
+    """The words at the beginning of a text that have no digit: any other may be one that a machine made."""
+    return frozenset(normalized_words(_WITH_DIGITS.sub(" ", text[:_MOST_BRIEF])).split())
+
+
 _MONTHS = (
     r"jan(?:uary|uar|vier|uari)?|feb(?:ruary|ruar|ruari)?|f[ée]vrier|m[aä]r(?:ch|z|s)?|apr(?:il)?|avril|abril|"
     r"may|mai|mayo|june?|juin|junio|july?|juillet|julio|aug(?:ust)?|ao[uû]t|agosto|sept?(?:ember|iembre)?|"

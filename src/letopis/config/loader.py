@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
-from letopis.config.settings import Setting, Settings, SettingSource, find_setting, settings_table
+from letopis.config.settings import MOST_NUMBER, Setting, Settings, SettingSource, find_setting, settings_table
 from letopis.errors import SettingError, UsageError
 from letopis.lazy import lazy
 from letopis.model.times import parse_duration
@@ -23,7 +23,6 @@ else:
 _SIZES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _WRITTEN_SIZES = {"GiB": 2**30, "GB": 10**9, "MiB": 2**20, "MB": 10**6, "KiB": 2**10, "kB": 10**3}
 _MOST_SIZE = float(1 << 60)
-_MOST_NUMBER = float(1 << 53)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.ASCII)
 _NOT_SETTINGS = {
     "LETOPIS_ARCHIVE", "LETOPIS_CONFIG",
@@ -131,8 +130,8 @@ def _number(row: Setting, value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise ValueError("a number is required")
     number, least = row.type(value), min(0, row.default)
-    if not least <= number <= _MOST_NUMBER:
-        raise ValueError(f"write a number from {least:g} to {_MOST_NUMBER:g}")
+    if not least <= number <= MOST_NUMBER:
+        raise ValueError(f"write a number from {least:g} to {MOST_NUMBER:g}")
     if not isinstance(value, str) and number != value:
         raise ValueError("an integer is required")
     return number

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from functools import cache
-from typing import Any, ClassVar, Literal, dataclass_transform, get_type_hints
+from typing import Any, ClassVar, Literal, dataclass_transform, get_args, get_type_hints
 
+from letopis.errors import SettingError
 from letopis.tuples import FrozenFields, NamedTuple
 
 
@@ -30,7 +31,29 @@ class SettingsSection(FrozenFields):
         unknown = values.keys() - known.keys()
         if unknown:
             raise TypeError(f"{type(self).__name__} has no setting {', '.join(sorted(unknown))}")
+        for name, value in values.items():
+            _refuse_unfit(type(self), known[name], value)
         vars(self).update({name: row.default for name, row in known.items()} | values)
+
+
+MOST_NUMBER = float(1 << 53)
+
+
+def _refuse_unfit(section: type[SettingsSection], row: Field[Any], value: Any) -> None:
+    """SettingError for a number out of its bounds, a word that is not allowed, and another type."""
+    default, called = row.default, f"{section.__name__}({row.name}={value!r})"
+    if str(row.type).startswith("Literal"):
+        if value not in (allowed := get_args(get_type_hints(section)[row.name])):
+            raise SettingError(f"{called} does not fit: allowed are {', '.join(map(str, allowed))}")
+    elif isinstance(default, bool | str | tuple):
+        if not isinstance(value, type(default)):
+            raise SettingError(f"{called} does not fit: {type(default).__name__} is required")
+    elif isinstance(default, int | float):
+        least = min(0, default)
+        if isinstance(value, bool) or not isinstance(value, int | type(default)):
+            raise SettingError(f"{called} does not fit: {type(default).__name__} is required")
+        if not least <= value <= MOST_NUMBER:
+            raise SettingError(f"{called} does not fit: write a number from {least:g} to {MOST_NUMBER:g}")
 
 
 KiB = 1024

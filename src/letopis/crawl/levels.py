@@ -30,7 +30,7 @@ from letopis.look.visitor import LookOptions, NoTurn, Patience, Visitor, turn_to
 from letopis.model import Observation, Outcome, to_millis
 from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
-from letopis.urls import parse_user_url, url_key
+from letopis.urls import parse_seed_url, url_key
 
 NO_LIMITS = CrawlLimits()
 BATCH = 256
@@ -118,7 +118,7 @@ class LevelCrawl:
 
     async def run(self, seeds: Iterable[str]) -> CrawlStats:
         """All levels, or those up to where it was stopped; everything fetched is recorded."""
-        addresses = (self._selection.address(parse_user_url(seed)) for seed in seeds)
+        addresses = (self._selection.address(parse_seed_url(seed)) for seed in seeds)
         waiting = [NewUrl(url_key(url), url, host_of(url), 0) for url in addresses if url is not None]
         if self._journal is not None:
             self._journal.prepare()

@@ -61,7 +61,7 @@ from letopis.look.visitor import LookOptions, Visitor, user_agent
 from letopis.model import to_millis
 from letopis.schedule.policies import VisitState, make_policy
 from letopis.urls import host as host_of
-from letopis.urls import parse_user_url
+from letopis.urls import parse_seed_url
 from letopis.urls.scope import Scope, ScopeKind, Scopes
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class CrawlOptions:
 
     def plan(self, now: datetime) -> CrawlPlan:
         """What of it holds for whoever goes on with the crawl; UsageError where nobody could go on with it."""
-        seeds = tuple(map(parse_user_url, self.seeds))
+        seeds = tuple(map(parse_seed_url, self.seeds))
         Scope(self.scope, seeds, self.include, self.exclude)
         plan_rules(self.rules)
         parse_steps(self.steps)
@@ -128,7 +128,7 @@ def selection_for(archive: Archive, options: CrawlOptions) -> CrawlSelection:
     settings = archive.settings.crawl
     depth = options.depth if options.depth is not None else settings.max_depth or None
     if options.seeds or options.scope is ScopeKind.ANY:
-        seeds = (*map(parse_user_url, options.seeds), *moved_seeds(archive, options.seeds))
+        seeds = (*map(parse_seed_url, options.seeds), *moved_seeds(archive, options.seeds))
         scope = Scope(options.scope, seeds, options.include, options.exclude)
         return CrawlSelection(scope, depth, plan_rules(options.rules))
     plans = crawl_plans(archive)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import struct
 import zipfile
 import zlib
@@ -126,6 +127,10 @@ _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _LINK_ATTRIBUTES = {"href": LinkType.A, _XLINK: LinkType.A, "src": LinkType.IMG, "url": LinkType.A}
 
 
+_DATE = re.compile(r"\s*(?:\d{4}-\d\d-\d\d(?:[T ][\d:.,+Z-]{4,20})?|\d{1,2}[./]\s?\d{1,2}[./]\s?\d{4})\s*")
+"""What says nothing without the name of its element: a date of the document, or of what it tells."""
+
+
 def read_xml(source: Source, draft: PageDraft) -> None:
     """Reads an XML document as far as it is sound. Raises ValueError when it is none at all."""
     root = parse_xml(source.body)
@@ -141,7 +146,8 @@ def _read_element(element: etree._Element, source: Source, draft: PageDraft) -> 
     if not draft.title and local_name(element) == "title":
         draft.head(title=inner_text(element))
     elif source.mode == "full":
-        draft.block(BlockKind.PARAGRAPH, element.text or "")
+        text = element.text or ""
+        draft.block(BlockKind.PARAGRAPH, f"{local_name(element)}: {text}" if _DATE.fullmatch(text) else text)
     if source.mode == "full":
         draft.block(BlockKind.PARAGRAPH, element.tail or "")
     for name, kind in _LINK_ATTRIBUTES.items():

@@ -6,12 +6,14 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from letopis.archive import Archive, RecordedCapture
 from letopis.archive.observers import ObserverMarks, ObserverState, last_checks_of
 from letopis.archive.page_memory import content_of_version
+from letopis.errors import UsageError
 from letopis.fetch.browser import BrowserFetcher
 from letopis.fetch.client import Client, DeferredTransport, limits_of
 from letopis.fetch.page_steps import PageStep
@@ -40,9 +42,10 @@ class CheckOptions(NamedTuple):
     An empty `uid` means no observer: no mark is read or moved. `private_ok` follows from `fetch.private`
     (`letopis.fetch.private_ok`). `browser` renders pages after `steps` on them; `head` then has no effect.
     `requisites` also captures what a page refers to. `large` stores documents over the size limit, `force` too, which
-    asks without conditions. `headers` are sent with the requests for pages. A URL that gets no turn at its host within
-    `patience` seconds, or only after `stopped` returned true, is not requested. `waiting` gets a sentence about a host
-    that has to be waited for, `recorded` the number of recorded checks.
+    asks without conditions. `headers` are sent with the requests for pages, `logins` with those for one URL each. A
+    URL that gets no turn at its host within `patience` seconds, or only after `stopped` returned true, is not
+    requested. `waiting` gets a sentence about a host that has to be waited for, `recorded` the number of recorded
+    checks.
     """
 
     uid: str = "default"
@@ -55,6 +58,7 @@ class CheckOptions(NamedTuple):
     requisites: bool = False
     steps: tuple[PageStep, ...] = ()
     headers: Headers = ()
+    logins: Mapping[str, Headers] = MappingProxyType({})
     patience: float = 30.0
     waiting: Callable[[str], None] = lambda sentence: None
     stopped: Callable[[], bool] | None = None
@@ -78,6 +82,8 @@ class Checker:
 
         A URL whose turn did not come in time was not asked: its answer says so and is not recorded.
         """
+        if options.browser and options.logins:
+            raise UsageError("a browser sends its own headers; leave out the name and password, or the browser")
         distinct = list(dict.fromkeys(urls))
         answers = {} if options.now else self._from_record(distinct, options)
         due = [url for url in distinct if url not in answers]
@@ -195,7 +201,9 @@ class Checker:
                     patience = whole if left >= whole.seconds else whole._replace(seconds=left)
                     await lock.acquire()
                     try:
-                        found[url] = await self._visitor.look(url, known.get(url), looking, patience, host)
+                        fields = looking.headers + options.logins.get(url, ())
+                        asked = looking._replace(headers=fields)
+                        found[url] = await self._visitor.look(url, known.get(url), asked, patience, host)
                     except NoTurn as error:
                         found[url] = error
                     finally:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 from pathlib import Path
@@ -19,9 +19,9 @@ from letopis.archive.observers import ObserverMarks
 from letopis.errors import BadUrl, DocumentTooLarge, LetopisError, Refused, Unavailable, UnknownVersion, UsageError
 from letopis.fetch import private_ok
 from letopis.lazy import lazy
-from letopis.model import Check, FailureKind, Moment, Outcome, Version, as_moment
+from letopis.model import Check, FailureKind, Headers, Moment, Outcome, Version, as_moment
 from letopis.monitor.checker import Checker, CheckOptions, open_checker
-from letopis.urls import parse_user_url
+from letopis.urls import login, parse_user_url
 
 if TYPE_CHECKING:
     from letopis.fetch import browser
@@ -80,7 +80,7 @@ class Monitor:
 
     def get(self, url: str) -> MonitoredResource:
         """A URL to ask questions about; nothing is fetched yet."""
-        return MonitoredResource(self, parse_user_url(url))
+        return MonitoredResource(self, parse_user_url(url), login(url))
 
     def check_multi(
         self, urls: Iterable[str], *, now: bool = False, progress: Callable[[int], None] = lambda done: None
@@ -90,7 +90,9 @@ class Monitor:
             raise UsageError(f"'{urls[:80]}' is one address; give a list of them, or ask get('...').check()")
         texts = list(urls)
         addresses, found = usable_addresses(texts, self.archive.clock())
-        checks = self.look(list(addresses.values()), self.options._replace(now=now), progress)
+        checks = self.look(
+            list(addresses.values()), self.options._replace(now=now, logins=logins_of(addresses)), progress
+        )
         found |= zip(addresses, checks, strict=True)
         return [found[text] for text in texts]
 
@@ -161,6 +163,11 @@ def usable_addresses(texts: Sequence[str], now: datetime) -> tuple[dict[str, str
     return addresses, unusable
 
 
+def logins_of(addresses: Mapping[str, str]) -> dict[str, Headers]:
+    """The header field that signs in at each address, for those whose texts have a name and password."""
+    return {address: fields for text, address in addresses.items() if (fields := login(text))}
+
+
 def error_of_check(check: Check) -> LetopisError | None:
     """What a failed check means to whoever asked."""
     if check.failure == NO_ADDRESS:
@@ -180,8 +187,9 @@ def error_of_check(check: Check) -> LetopisError | None:
 class MonitoredResource:
     """One URL and the questions about it."""
 
-    def __init__(self, monitor: Monitor, url: str) -> None:
+    def __init__(self, monitor: Monitor, url: str, signs_in: Headers = ()) -> None:
         self._monitor = monitor
+        self._login = signs_in
         self._archive = monitor.archive
         self.url = url
 
@@ -194,8 +202,8 @@ class MonitoredResource:
         return raise_for_check(self._check(now=now, force=force, head=head))
 
     def _check(self, *, now: bool = False, force: bool = False, head: bool = False) -> Check:
-        options = self._monitor.options
-        options = options._replace(now=now, force=force or options.force, head=head)
+        options, logins = self._monitor.options, {self.url: self._login} if self._login else {}
+        options = options._replace(now=now, force=force or options.force, head=head, logins=logins)
         return self._monitor.look([self.url], options)[0]
 
     def get_last_version(self, *, now: bool = False) -> Version:

@@ -20,7 +20,7 @@ from letopis.monitor.notifications import validate_target
 from letopis.monitor.watch import Watch, WatchedUrl, WatchKind, WatchSpec, parse_filters, settle_watch
 from letopis.monitor.watch_times import LONGEST_SNOOZE
 from letopis.tuples import NamedTuple
-from letopis.urls import parse_user_url
+from letopis.urls import login, parse_user_url
 
 _SPARE = 3_600_000
 """Milliseconds: longer than whoever runs watches keeps them, or puts them off."""
@@ -75,6 +75,7 @@ class WatchList:
         becomes the tag's defaults, in the same way. `allow` is asked about watches that are there, and `charge` hears
         how many are new, before anything is written.
         """
+        spec = _signing_in((*urls, *sitemaps), spec)
         kinds: dict[str, WatchKind] = {watch_key(parse_user_url(url), _parse_name(name)): "page" for url in urls}
         if name and sitemaps:
             raise UsageError("a sitemap has one watch; leave the name out")
@@ -99,7 +100,7 @@ class WatchList:
 
     def add_another(self, url: str, spec: WatchSpec, tag: str = "", *, charge: Callable[[int], None]) -> WatchEntry:
         """A watch beside those that a page has, under the first free number as its name; the others stay."""
-        address = parse_user_url(url)
+        address, spec = parse_user_url(url), _signing_in([url], spec)
         taken = {row.name for row in self._watches.of_page(address)}
         name = next(name for name in ("", *map(str, range(2, len(taken) + 3))) if name not in taken)
         return self.add([address], spec, tag, name=name, charge=charge)[0]
@@ -345,6 +346,15 @@ def _parse_name(name: str) -> str:
     if len(text) > _LONGEST_NAME or not text.isprintable():
         raise UsageError(f"the name of a watch has at most {_LONGEST_NAME} letters")
     return text
+
+
+def _signing_in(texts: Iterable[str], spec: WatchSpec) -> WatchSpec:
+    """The specification with the name and password of the addresses as a header: what is watched is kept without."""
+    logins = set(map(login, texts))
+    if len(logins) > 1:
+        raise UsageError("addresses with other names and passwords are watched one by one; give one of them")
+    signs_in = logins.pop() if logins else ()
+    return replace(spec, headers=(*spec.headers, *signs_in)) if signs_in else spec
 
 
 def _changed_spec(spec: WatchSpec, old: str | None, forgotten: Collection[str]) -> WatchSpec:

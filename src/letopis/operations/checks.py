@@ -202,6 +202,7 @@ def _check_each(context: Context, urls: Sequence[str], options: CheckOptions) ->
     addresses, found = monitors.usable_addresses(urls, context.archive.clock())
     if not addresses:
         raise BadUrl(next(iter(found.values())).error)
+    options = options._replace(logins=monitors.logins_of(addresses))
     found |= zip(addresses, check_pages(context, list(addresses.values()), options), strict=True)
     return [found[text] for text in urls]
 

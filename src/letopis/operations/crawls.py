@@ -31,7 +31,7 @@ from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
 from letopis.schedule.policies import VisitState, format_span
-from letopis.urls import parse_user_url, site
+from letopis.urls import parse_seed_url, parse_user_url, site
 from letopis.urls.scope import ScopeKind
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class CrawlQueued:
 def enqueue_seeds(context: Context, asked: EnqueueSeedsCommand) -> Value[CrawlQueued]:
     """Queue seeds for the daemon, which starts on them within seconds."""
     context.archive.require_writable()
-    seeds = tuple(parse_user_url(seed) for seed in asked.seeds)
+    seeds = tuple(parse_seed_url(seed) for seed in asked.seeds)
     context.refuse_private(seeds)
     options = crawl.CrawlOptions(
         seeds, ScopeKind(asked.scope), asked.include, asked.exclude, asked.depth, asked.requisites, asked.revisit_now,

@@ -31,7 +31,7 @@ from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
 from letopis.operations.watch_options import LONGEST_TAG
 from letopis.tuples import NamedTuple
-from letopis.urls import parse_user_url
+from letopis.urls import parse_seed_url
 from letopis.urls.scope import ScopeKind
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ class _Import(NamedTuple):
         seeds: list[str] = []
         for wish in self._named():
             try:
-                url = parse_user_url(wish.url)
+                url = parse_seed_url(wish.url)
                 self.context.refuse_private([url])
                 seeds.append(url)
             except LetopisError as error:

@@ -17,6 +17,7 @@ from letopis.operations.answers import Answer, Document, Rows, Value
 from letopis.operations.context import Context, LocalContext
 from letopis.operations.parameters import Door, Parameter, parameters_of
 from letopis.tuples import NamedTuple
+from letopis.urls import without_logins
 
 P = TypeVar("P")
 A = TypeVar("A", bound=Answer)
@@ -83,7 +84,8 @@ class Operation(NamedTuple, Generic[P, A]):
         if self.audited and isinstance(context, Context):
             who = context.user or COMMAND_LINE
             made = f" #{answer.value.id}" if self.numbered and isinstance(answer, Value) else ""
-            record_audit(context.archive, who, self.audited, self._subject(asked) + made, context.address)
+            about = without_logins(self._subject(asked)) + made
+            record_audit(context.archive, who, self.audited, about, context.address)
         return answer
 
     def _subject(self, asked: P) -> str:

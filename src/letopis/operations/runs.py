@@ -22,7 +22,7 @@ from letopis.operations.jobs import SubmitCommand, job_number, submit_job
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
 from letopis.tuples import NamedTuple
-from letopis.urls import parse_user_url
+from letopis.urls import parse_seed_url
 from letopis.urls import site as site_of
 
 RunKind = Literal["crawl", "audit", "broken", "export", "verify", "compact"]
@@ -87,7 +87,7 @@ def _query(asked: StartRun) -> bytes:
     query = ElementTree.Element("query", {"name": name[:100], **_LANES.get(asked.kind, {})})
     if asked.kind == "crawl":
         step = ElementTree.SubElement(query, "download", _crawl_attributes(asked))
-        ElementTree.SubElement(step, "url").text = parse_user_url(place)
+        ElementTree.SubElement(step, "url").text = parse_seed_url(place)
     elif asked.kind == "export":
         where = {"site": site_of(place)} if place else {}
         ElementTree.SubElement(query, "export", {"kind": asked.form, **where})

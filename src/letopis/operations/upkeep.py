@@ -73,12 +73,16 @@ def _verify_sentence(found: VerifyProblem | RepairReport) -> str:
 def verify(context: LocalContext, asked: VerifyCommand) -> Rows[VerifyProblem] | Value[RepairReport]:
     """Check every byte and every reference, and list what is damaged.
 
-    With --json and nothing to list, one object tells what was checked, with "problems": 0.
+    With --json and nothing to list, one object tells what was checked, with "problems": 0. A repair that could not
+    save everything ends with status 6, and names what is lost.
     """
     if asked.repair:
         report = Archive.repair(context.settings)
         missing = [f"lost: {sentence}" for sentence in report.lost] + [f"not read: {name}" for name in report.unread]
-        return Value(report, remark="\n".join(missing))
+        said = f"the archive is sound again, but {counted(len(missing), 'part')} of it could not be saved"
+        return Value(
+            report, [Damaged(f"{said}; restore a backup if there is one")] if missing else (), "\n".join(missing)
+        )
     faults: list[LetopisError] = []
     answer: Rows[VerifyProblem] = Rows((), faults=faults)
     answer.rows = _problems(context, faults, answer)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -201,7 +202,7 @@ class LocalBackend:
         last = behind(above)
         with _disk_errors(self.where, "read"), suppress(FileNotFoundError), os.scandir(self._folder) as entries:
             for entry in entries:
-                if entry.name.endswith(_LISTED) and entry.name > last:
+                if entry.name.endswith(_LISTED) and entry.name > last and not entry.is_dir():
                     with suppress(FileNotFoundError):
                         found[entry.name] = entry.stat().st_size
         return found
@@ -209,7 +210,7 @@ class LocalBackend:
     def find(self, pack: int) -> str | None:
         """One of the two names that a pack may have."""
         names = [f"{pack:08d}{suffix}" for suffix in _LISTED]
-        return next((name for name in names if (self._folder / name).exists()), None)
+        return next((name for name in names if (self._folder / name).is_file()), None)
 
     def size(self, name: str) -> int:
         """The size of the file now."""
@@ -304,8 +305,11 @@ class LocalBackend:
                 return file
         with _disk_errors(self.where, "read"):
             file = _File(self._folder / name, os.O_RDONLY)
+            found = os.fstat(file.fd)
+            if stat.S_ISDIR(found.st_mode):
+                raise FileNotFoundError(errno.ENOENT, "a folder stands in the place of the file", name)
             if name.endswith(_FINISHED):
-                file.size = os.fstat(file.fd).st_size
+                file.size = found.st_size
         with self._guard:
             self._readers[name] = file
             while len(self._readers) > _OPEN_FILES:
@@ -381,6 +385,8 @@ def _advice(error: OSError) -> str:
         return "permission denied; give this user the right to the folder, then try again"
     if error.errno == errno.EROFS:
         return "the file system is read-only; mount it writable, then try again"
+    if error.errno == errno.EISDIR:
+        return "a folder stands in the place of a file; move the folder away, then try again"
     if error.errno == errno.EMFILE:
         return "too many open files; raise the limit (ulimit -n), then try again"
     return f"{error.strerror or error}; check the disk, then try again"

@@ -6,15 +6,18 @@ from letopis.urls.normalization import (
     hostname,
     join,
     joiner,
+    login,
     normalize,
+    parse_seed_url,
     parse_user_url,
     registered_domain,
     site,
     url_key,
+    without_logins,
 )
 from letopis.urls.surt import surt
 
 __all__ = [
-    "MAX_URL", "host", "hostname", "join", "joiner", "normalize", "parse_user_url", "registered_domain", "site", "surt",
-    "url_key",
+    "MAX_URL", "host", "hostname", "join", "joiner", "login", "normalize", "parse_seed_url", "parse_user_url",
+    "registered_domain", "site", "surt", "url_key", "without_logins",
 ]  # fmt: skip

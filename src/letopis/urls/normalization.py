@@ -1,16 +1,18 @@
 """One spelling for each address, links joined to their page, and what an address names: host, site, domain, key.
 
 The grammar is the URL standard's (by ada). On top of it come the choices of an archive: no fragment, no empty query,
-parameters in order, one form of each escape. A pattern that only normal addresses match answers most calls without a
-parse.
+no name and password, parameters in order, one form of each escape. A pattern that only normal addresses match answers
+most calls without a parse.
 """
 
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
+from urllib.parse import unquote_to_bytes
 
 from xxhash import xxh3_64_intdigest
 
@@ -48,6 +50,8 @@ _ROOTED = rf"(?!//)({_PATH}){_QUERY}(?:#.*)?"
 _NESTED = rf"(?!\.)([\w~!$&'()*+,;=@.|-]++(?>{_KEPT}[\w~!$&'()*+,;=@.|-]*+)*+(?:{_PATH})?){_QUERY}(?:#.*)?"
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?")
 _DOTTED = re.compile(r"\.+(?=(?::\d+)?\Z)", re.ASCII)
+_LOGIN = re.compile(r"//[^/?#\s]*@")
+_TYPED_LOGIN = re.compile(r"(?:https?:)?/*([^/?#\\]*)@", re.IGNORECASE)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.ASCII | re.IGNORECASE)
 _PORT = re.compile(r"[^/?#@]*:\d+(?:[/?#]|\Z)", re.ASCII)
 # A scheme without its colon, and the path of a file: neither names the host that it would be taken for.
@@ -107,6 +111,32 @@ def parse_user_url(text: str) -> str:
     if bare and text:
         text = "http://" + text.lstrip("/")
     return normalize(text)
+
+
+def parse_seed_url(text: str) -> str:
+    """As above, for a crawl: it asks many pages, and signs in at none."""
+    if login(text):
+        raise BadUrl("a crawl does not sign in; leave the name and password out of the address, or watch the page")
+    return parse_user_url(text)
+
+
+def login(text: str) -> tuple[tuple[str, str], ...]:
+    """The header field that signs in with the name and password of an address as people type it; () if it has none.
+
+    An address that is kept never has them: `normalize` leaves them out.
+    """
+    found = _TYPED_LOGIN.match(text.strip(_BLANK)) if isinstance(text, str) else None
+    if found is None or not found[1]:
+        return ()
+    name, _, password = found[1].partition(":")
+    return (
+        ("Authorization", f"Basic {b64encode(unquote_to_bytes(name) + b':' + unquote_to_bytes(password)).decode()}"),
+    )
+
+
+def without_logins(text: str) -> str:
+    """A text for a log without the names and passwords of the addresses in it."""
+    return _LOGIN.sub("//", text)
 
 
 def join(base: str, ref: str) -> str | None:
@@ -227,7 +257,7 @@ def _polished(href: str) -> str:
         raise BadUrl(f"'{_shown(href)}' cannot be fetched; {_HINT}")
     clean = href.partition("#")[0]
     start = clean.index("/", 8)
-    origin, rest = clean[:start], clean[start:]
+    origin, rest = without_logins(clean[:start]), clean[start:]
     undotted = _DOTTED.sub("", origin)
     if undotted != origin:
         # `example.org.` is `example.org`; what remains may be a number in disguise, so it is parsed again.

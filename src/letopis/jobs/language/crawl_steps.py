@@ -29,7 +29,7 @@ from letopis.jobs.documents import element, parent_element
 from letopis.jobs.language.steps import QueryRun, bool_attribute, child_texts, int_attribute
 from letopis.model import Observation, Outcome, parse_duration, rfc3339
 from letopis.operations.job_files import UrlPattern
-from letopis.urls import host, hostname, parse_user_url, site
+from letopis.urls import host, hostname, parse_seed_url, site
 from letopis.urls.rules import UrlRuleOutcome, UrlRules, UrlRuleVerdict, rules_from_element, rules_to_xml
 from letopis.urls.scope import Scope, ScopeKind
 
@@ -216,7 +216,7 @@ def _require_pages(figures: CrawlStats) -> None:
 
 
 def _selection(step: etree._Element, run: QueryRun, seeds: list[str]) -> CrawlSelection:
-    addresses = tuple(parse_user_url(seed) for seed in seeds)
+    addresses = tuple(parse_seed_url(seed) for seed in seeds)
     allowed = child_texts(step, "allow")
     if not allowed and run.domains and not step.get("scope"):
         allowed = [*run.domains, *map(host, addresses)]
@@ -262,7 +262,7 @@ def _judged_element(url: str, verdict: UrlRuleVerdict) -> str:
 
 def crawler_step(step: etree._Element, run: QueryRun) -> bytes:
     """Brings the indexes up to date: links in every mode, words in the modes full and benchmark."""
-    mode, urls = step.get("mode", "full"), [parse_user_url(text) for text in child_texts(step, "url")]
+    mode, urls = step.get("mode", "full"), [parse_seed_url(text) for text in child_texts(step, "url")]
     _settle_rules(run, urls)
     timings: dict[str, Any] = {}
     counted = {"links": _timed(run, timings, "links", lambda: _catch_up(run, run.links))}
