@@ -183,4 +183,7 @@ def test_requests_one_after_the_other_on_one_connection_are_answered(archive: Ar
             line.sendall(number * asked)
             heard = b""
             while heard.count(b'"ok"}') < number:
-                heard += line.recv(65536)
+                piece = line.recv(65536)
+                assert piece, "the connection stays open"
+                heard += piece
+            assert heard.count(b"HTTP/1.1 200 OK\r\n") == number
