@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 # Tests wait for servers, processes and browsers about as long as they compute: two of them share a core.
 WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n > 4 ? n : 2 * n)))
-PACKAGES := packages/letopis-codecs packages/letopis-demo packages/letopis-migrate
+PACKAGES := packages/letopis-codecs packages/letopis-demo packages/letopis-fast packages/letopis-migrate
 
 ifdef UV
 INSTALL := $(UV) pip install -q --python $(BIN)/python

@@ -172,7 +172,10 @@ _EXTRAS = {
     "arc": "warcio", "cluster": "distributed", "docs-formats": "pypdfium2", "fast": "uvloop",
     "mcp": "mcp", "notify": "apprise", "parquet": "pyarrow", "postgres": "psycopg", "s3": "obstore",
 }  # fmt: skip
-_PACKAGES = {"letopis-codecs": "letopis_codecs", "letopis-demo": "letopis_demo", "letopis-migrate": "letopis_migrate"}
+_PACKAGES = {
+    "letopis-codecs": "letopis_codecs", "letopis-demo": "letopis_demo", "letopis-fast": "letopis_fast.versions",
+    "letopis-migrate": "letopis_migrate",
+}  # fmt: skip
 
 
 class DoctorFinding(NamedTuple):
@@ -247,7 +250,10 @@ def _browser(settings: Settings) -> DoctorFinding:
 
 
 def _optional(name: str, module: str, package: str) -> DoctorFinding:
-    found = find_spec(module) is not None
+    try:
+        found = find_spec(module) is not None
+    except ModuleNotFoundError:  # the package that the module would be in
+        found = False
     return DoctorFinding(name, True if found else None, "installed" if found else f"pip install {package}")
 
 

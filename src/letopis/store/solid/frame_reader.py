@@ -1,17 +1,18 @@
 """Reading versions out of solid frames: bounded work, and `Damaged` for anything that no encoder wrote.
 
-The format is written down in docs/internals/solid-frames.md.
+The format is written down in docs/internals/solid-frames.md. Where the package letopis-fast is installed, chains of
+differences are applied in C; what does not fit there is read again here, which tells why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from letopis.errors import Damaged
 from letopis.lazy import lazy
 from letopis.store.solid import frame_format, stream
-from letopis.store.solid.frame_format import TOKEN_END_SETS
+from letopis.store.solid.frame_format import MAX_TOKENS, TOKEN_END_SETS
 from letopis.store.solid.stream import MAX_BODY_BYTES, SolidFlags, SolidHead, frame_flags, known_text_check, parse_head
 from letopis.store.values import DecodedContent
 from letopis.tuples import NamedTuple
@@ -21,20 +22,34 @@ if TYPE_CHECKING:
 else:
     bulk = lazy("letopis.store.solid.bulk")
 
+unfold: Callable[[bytes, bytes, int, bytes, int, int], bytes | None] | None
+try:
+    from letopis_fast.versions import unfold
+except ImportError:
+    unfold = None
+
 METHOD_LABEL = "solid"
 # Chains with so many bytes of scripts are worth arrays.
 _BULK_SCRIPT_BYTES = 1 << 17
 
 
+class _FrameText(NamedTuple):
+    """A frame behind the entropy coder: the newest form, and the scripts of versions, each ended by a stop."""
+
+    newest: bytes
+    scripts: bytes
+    made: int
+    """Bytes of coder output."""
+
+
 class _OpenedFrame(NamedTuple):
-    """A frame behind the entropy coder: the newest form and one script a version."""
+    """The same with one script a version."""
 
     newest: bytes
     ends: bytes
     scripts: list[bytes]
     longest: int
     """No token has more bytes."""
-    made: int
 
 
 def needs_newest(data: bytes) -> bool:
@@ -72,10 +87,15 @@ def decode(data: bytes, slot: int, newest: bytes | None = None, known: bytes = b
         return DecodedContent(_newest_body(head, form), made, METHOD_LABEL)
     # In a later frame the newest stands outside, so its first version is number 1 too.
     index = slot if head.holds_newest else slot + 1
-    opened = _open_frame(data, head, newest, known, index)
+    text = _frame_text(data, head, newest, known, index)
+    if unfold is not None:
+        unfolded = unfold(text.newest, text.scripts, index, TOKEN_END_SETS[head.ends], MAX_TOKENS, MAX_BODY_BYTES)
+        if unfolded is not None:
+            return DecodedContent(stream.restored_body(unfolded), text.made, METHOD_LABEL)
+    opened = _opened(text, head, index)
     if index > len(opened.scripts):
         raise _no_slot(slot)
-    return DecodedContent(_version(opened, index), opened.made, METHOD_LABEL)
+    return DecodedContent(_version(opened, index), text.made, METHOD_LABEL)
 
 
 def _no_slot(slot: int) -> Damaged:
@@ -85,7 +105,7 @@ def _no_slot(slot: int) -> Damaged:
 def decode_all(data: bytes, newest: bytes | None = None, known: bytes = b"") -> list[bytes]:
     """All versions of a frame, newest first."""
     head = parse_head(data)
-    opened = _open_frame(data, head, newest, _fitting(head, known), None)
+    opened = _opened(_frame_text(data, head, newest, _fitting(head, known), None), head, None)
     forms = [frame_format.cut_tokens(opened.newest, opened.ends)]
     for index, script in enumerate(opened.scripts, 1):
         base, at = frame_format.base_version(script, index)
@@ -102,7 +122,7 @@ def _fitting(head: SolidHead, known: bytes) -> bytes:
     return known
 
 
-def _open_frame(data: bytes, head: SolidHead, newest: bytes | None, known: bytes, wanted: int | None) -> _OpenedFrame:
+def _frame_text(data: bytes, head: SolidHead, newest: bytes | None, known: bytes, wanted: int | None) -> _FrameText:
     """The frame behind the coder, as far as the wanted version; None wants all."""
     form = b""
     if not head.holds_newest:
@@ -114,11 +134,16 @@ def _open_frame(data: bytes, head: SolidHead, newest: bytes | None, known: bytes
     if head.holds_newest:
         form, text = text[: head.newest_length], text[head.newest_length :]
         form = form if head.flags & SolidFlags.OPENED else stream.escape_marks(form)
-    *scripts, rest = text.split(frame_format.VERSION_STOP)
+    return _FrameText(form, text, made)
+
+
+def _opened(text: _FrameText, head: SolidHead, wanted: int | None) -> _OpenedFrame:
+    """One script a version; raises Damaged where one that is wanted is cut off."""
+    *scripts, rest = text.scripts.split(frame_format.VERSION_STOP)
     if rest and (wanted is None or len(scripts) < wanted):
         raise Damaged("a solid frame ends inside a version; restore this pack from a copy")
-    longest = max(map(len, (form, *scripts))) + 1
-    return _OpenedFrame(form, TOKEN_END_SETS[head.ends], scripts, longest, made)
+    longest = max(map(len, (text.newest, *scripts))) + 1
+    return _OpenedFrame(text.newest, TOKEN_END_SETS[head.ends], scripts, longest)
 
 
 def _decoded(data: bytes, head: SolidHead, known: bytes, newest: bytes, wanted: int | None) -> bytes:
