@@ -33,9 +33,14 @@ _PRIOR, _PRIOR_WEIGHT = 0.15, 4.0
 """What two words with a common beginning are taken to share until pairs of endings say otherwise, and its weight."""
 _ENOUGH_KNOWN, _ENOUGH_UNKNOWN = 0.7, 0.5
 """Shares from which on a word that the dictionary knows, or does not know, belongs to a further base form."""
+_NEAR_FORMS = 0.5
+"""The share of the forms of a base form that have to begin as a word does that belongs to it.
+
+*účely* begins as *účet* does, but not as *účtu*, *účty* and the others.
+"""
 _MANY_FORMS = 3
 """Forms of a participle from which on it is a word of its own."""
-_FORMAT = 1
+_FORMAT = 2
 _STALE_SHARE = 5
 """One new version in so many makes the tables anew."""
 
@@ -75,6 +80,7 @@ class FormLearner:
 
     def further_bases(self) -> Iterator[tuple[str, list[str]]]:
         """Words with the base forms that they belong to beside their own."""
+        forms = Counter(form.base for form in self._words.values())
         for word, form in self._words.items():
             if form.closed:
                 continue
@@ -84,7 +90,10 @@ class FormLearner:
                 base = self._words[stem + other].base
                 if base != form.base and not self._words[stem + other].closed:
                     shares[base].append(self._share(stem, *sorted((ending, other))))
-            found = sorted(base for base, all_of in shares.items() if sum(all_of) >= enough * len(all_of))
+            found = sorted(
+                base for base, near in shares.items()
+                if sum(near) >= enough * len(near) and len(near) >= _NEAR_FORMS * forms[base]
+            )  # fmt: skip
             if found:
                 yield word, found
 

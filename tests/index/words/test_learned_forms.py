@@ -36,6 +36,13 @@ def test_words_that_only_begin_alike_stay_apart() -> None:
     assert not others.keys() & further.keys()
 
 
+def test_a_word_belongs_to_no_base_form_most_of_whose_forms_begin_otherwise() -> None:
+    one_form = {"zorkom": KnownForm("zorkom", False), "zork": KnownForm("zork", True)}
+    assert dict(FormLearner(vocabulary() | one_form).further_bases())["zorkom"] == ["zork", "zorkuv"]
+    others = {f"plim{ending}": KnownForm("zork", True) for ending in ("a", "e", "o")}
+    assert dict(FormLearner(vocabulary() | one_form | others).further_bases())["zorkom"] == ["zorkuv"]
+
+
 class Dictionary:
     """What the dictionary of the language made up says."""
 
