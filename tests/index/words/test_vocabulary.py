@@ -71,6 +71,12 @@ def test_words_with_soft_hyphens_are_found_whole(small: Archive) -> None:
     assert hit.snippet.hits == ("Donaudampfschiff",)
 
 
+@pytest.mark.parametrize("cry", ["a" * 21, "a" * 64, "a" * 65, "ae" * 40, "oe" * 32])
+def test_a_cry_of_any_length_is_a_word_that_no_page_has(archive: Archive, cry: str) -> None:
+    assert found(archive, cry) == found(archive, f"{cry}*") == found(archive, f'"{cry}"') == []
+    assert completions(archive.attached(WordIndex).snapshot(), cry, 5) == []
+
+
 def test_words_in_quotes_are_found_as_they_stand(archive: Archive) -> None:
     assert found(archive, '"skola"') == ["plain"]
     assert found(archive, '"zlutoucky"') == []
