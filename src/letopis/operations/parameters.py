@@ -301,6 +301,12 @@ def _time(one: Parameter, raw: Any, now: datetime) -> datetime:
     return last_moment(text, found) if one.declared.ends_day else found
 
 
+def require_span(start: datetime | None, end: datetime | None) -> None:
+    """UsageError for a span of time that ends before it begins: its answer would be empty without a reason."""
+    if start is not None and end is not None and start > end:
+        raise UsageError("the span of time ends before it begins; 'from' must not be later than 'to'")
+
+
 def _duration(one: Parameter, raw: Any, now: datetime) -> timedelta:
     text = str(raw)
     seconds = parse_duration(text)
