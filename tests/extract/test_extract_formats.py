@@ -151,6 +151,27 @@ def test_rss_entries_are_links_with_text_and_dates():
     assert found.published.year == 2024
 
 
+def test_addresses_of_a_feed_are_relative_to_its_base():
+    links = '<link rel="enclosure" href="b"/><link href="a"/><content src="c"/>'
+    entries = f'<link href="./"/><entry>{links}</entry><entry DEEPER>{links}</entry>'
+    feed = f'<feed xmlns="http://www.w3.org/2005/Atom" BASE>{entries}</feed>'
+    given = feed.replace("BASE", 'xml:base="http://b.org/x/"').replace("DEEPER", 'xml:base="deeper/"')
+    assert [link.target for link in read(given.encode()).links] == [
+        f"http://b.org/x/{end}" for end in ("", "a", "c", "deeper/a", "deeper/c")
+    ]
+    plain = feed.replace("BASE", "").replace("DEEPER", 'xml:base="ftp://b.org/"')
+    home = "http://example.org/dir/"
+    assert {link.target for link in read(plain.encode()).links} == {home, f"{home}a", f"{home}c"}
+
+
+def test_scripts_and_styles_in_texts_of_feeds_are_not_said():
+    content = "&lt;p&gt;said&lt;/p&gt;&lt;script&gt;run()&lt;/script&gt;&lt;style&gt;p{}&lt;/style&gt;"
+    found = read(f"<rss><channel><item><description>{content}</description></item></channel></rss>".encode())
+    assert found.text == "said"
+    entry = {"version": "https://jsonfeed.org/version/1.1", "items": [{"content_html": "<script>run()</script>said"}]}
+    assert read(json.dumps(entry).encode(), "application/feed+json").text == "said"
+
+
 def test_atom_entries_are_links():
     found = read(ATOM.encode(), "application/xml")
     assert found.content_type == "application/atom+xml"

@@ -11,6 +11,7 @@ from letopis.errors import UsageError
 from letopis.model import (
     from_millis,
     http_date,
+    last_moment,
     parse_duration,
     parse_time,
     rfc3339,
@@ -35,6 +36,7 @@ moments = st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2200, 
         ("20260301120000", datetime(2026, 3, 1, 12, tzinfo=UTC)),
         ("2026", datetime(2026, 1, 1, tzinfo=UTC)),
         ("202603", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("2026-03", datetime(2026, 3, 1, tzinfo=UTC)),
         ("2 days ago", NOW - timedelta(days=2)),
         ("1h30m ago", NOW - timedelta(minutes=90)),
         ("yesterday", datetime(2026, 3, 9, tzinfo=UTC)),
@@ -52,6 +54,28 @@ def test_times_as_people_write_them(text: str, expected: datetime) -> None:
 def test_what_is_no_time_says_how_to_write_one(text: str) -> None:
     with pytest.raises(UsageError):
         parse_time(text, NOW) if text != "0" else parse_time("00009999", NOW)
+
+
+@pytest.mark.parametrize("text", ["1700000000", "1700000000000", "20260300", "2026000012", "202600", "2026-00"])
+def test_digits_without_a_month_or_day_such_as_those_of_unix_are_no_day_of_that_year(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a time; write 2026-03-01"):
+        parse_time(text, NOW)
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("2024", "2024-12-31"), ("9999", "9999-12-31"), ("2024-02", "2024-02-29"), ("202302", "2023-02-28"),
+        ("20240131", "2024-01-31"), ("31.1.2024", "2024-01-31"), ("yesterday", "2026-03-09"),
+    ],
+)  # fmt: skip
+def test_up_to_a_day_month_or_year_means_with_all_of_it(text: str, end: str) -> None:
+    assert rfc3339(last_moment(text, parse_time(text, NOW))) == f"{end}T23:59:59.999Z"
+
+
+@pytest.mark.parametrize("text", ["now", "2024-01-31T00:00:00Z", "2024013100", "2 days ago"])
+def test_up_to_a_moment_means_that_moment(text: str) -> None:
+    assert last_moment(text, parse_time(text, NOW)) == parse_time(text, NOW)
 
 
 @pytest.mark.parametrize(

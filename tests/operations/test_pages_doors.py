@@ -409,3 +409,19 @@ def test_errors_have_one_class_in_every_door(archive: Archive, web: WebClient, s
 def test_a_bound_is_told_as_a_number_that_can_be_typed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--archive", str(tmp_path / "a"), "get", "http://a.example/", "--version", "9" * 20]) == 2
     assert "version must be at most 2147483648, not" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["history", "x.test"], ["versions", "x.test"], ["export", "warc"], ["clone", "there", "copy"], ["search", "x"]],
+)
+def test_a_span_of_time_that_ends_before_it_begins_is_refused_by_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    with Archive(tmp_path / "a") as archive:
+        archive.put("http://x.test/", b"<p>x")
+    where = ["--archive", str(tmp_path / "a")]
+    assert main([*where, *words, "--from", "2025", "--to", "2024"]) == 2
+    assert "the span of time ends before it begins; 'from' must not be later than 'to'" in capsys.readouterr().err
+    if words[0] in ("history", "versions"):
+        assert main([*where, *words, "--from", "2025", "--to", "2025"]) == 0

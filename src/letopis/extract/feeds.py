@@ -15,7 +15,7 @@ from letopis.extract.xml import gunzipped, inner_text, local_name, parse_xml
 from letopis.lazy import etree
 from letopis.model import BlockKind, LinkType
 from letopis.tuples import NamedTuple
-from letopis.urls import normalize
+from letopis.urls import join, normalize
 
 _MOST_ENTRIES = 10_000
 _TEXT_ELEMENTS = ("description", "summary", "content", "encoded", "subtitle")
@@ -35,12 +35,18 @@ def read_feed(source: Source, draft: PageDraft) -> None:
         description=_without_markup(_child_text(channel, _TEXT_ELEMENTS)),
     )
     draft.modified = _entry_date(channel)
+    draft.base = _base(channel, source)
     home = _entry_url(channel)
     if home:
         draft.link(home, LinkType.A, text=draft.title)
     entries = (one for one in root.iter() if local_name(one) in ("item", "entry"))
     dates = [_read_feed_entry(one, source, draft) for one in islice(entries, _MOST_ENTRIES)]
     draft.published = max(filter(None, dates), default=None)
+
+
+def _base(element: etree._Element, source: Source) -> str:
+    """What addresses in an element are relative to: its xml:base, or that of the feed."""
+    return join(source.url, element.base or "") or source.url
 
 
 _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
@@ -51,6 +57,7 @@ def _read_feed_entry(entry: etree._Element, source: Source, draft: PageDraft) ->
     title = _without_markup(_child_text(entry, ("title",)))
     address = _entry_url(entry)
     moment = _entry_date(entry)
+    draft.base = _base(entry, source)
     if address:
         draft.link(address, LinkType.A, text=title, rel="entry", title=moment.isoformat() if moment else "")
     for child in entry:
@@ -112,8 +119,9 @@ def _without_markup(text: str) -> str:
     """Text without the HTML that feeds put into it."""
     if "<" not in text and "&" not in text:
         return text
-    body = LexborHTMLParser(text[:200_000].encode("utf-8", "replace")).body
-    return body.text(separator=" ") if body is not None else ""
+    tree = LexborHTMLParser(text[:200_000].encode("utf-8", "replace"))
+    tree.strip_tags(["script", "style", "template"])
+    return tree.body.text(separator=" ") if tree.body is not None else ""
 
 
 def _entry_url(element: etree._Element) -> str:

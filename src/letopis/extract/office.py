@@ -7,6 +7,8 @@ import posixpath
 import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import reduce
+from itertools import takewhile
 from urllib.parse import unquote
 
 from lxml import etree
@@ -29,6 +31,8 @@ HYPERLINK = re.compile(r'\s*HYPERLINK\s+"([^"]{1,4096})"', re.IGNORECASE)
 """The instruction of a field that is a link."""
 CELL_SEPARATOR = " | "
 """What parts the cells of a row, which is one block."""
+_MOST_REPEATS = 999
+"""Empty cells in a row, and copies of a cell or row, that are told."""
 
 
 class _Relation(NamedTuple):
@@ -171,7 +175,8 @@ def read_xlsx(source: Source, draft: PageDraft) -> None:
     root = parts.xml_or_none("xl/sharedStrings.xml")
     shared = [_sheet_text(one) for one in root.iter(_X + "si")] if root is not None else []
     starts_1904 = any(one.get("date1904") in ("1", "true") for one in workbook.iter(_X + "workbookPr"))
-    cells = _CellReader(shared, _date_styles(parts.xml_or_none("xl/styles.xml")), starts_1904=starts_1904)
+    styles = parts.xml_or_none("xl/styles.xml")
+    cells = _CellReader(shared, _time_styles(styles) if styles is not None else {}, starts_1904=starts_1904)
     for sheet in workbook.iter(_X + "sheet"):
         found = relations.get(sheet.get(_R + "id", ""))
         if found is not None and not found.is_external and found.kind == "worksheet" and not draft.is_full:
@@ -188,10 +193,18 @@ def _read_sheet(parts: ZipParts, name: str, cells: _CellReader, draft: PageDraft
         if element.tag == _X + "hyperlink":
             _link(element, relations, draft, texts.get(element.get("ref", ""), ""))
         elif not draft.is_full:
-            found = {one.get("r", ""): cells.text(one) for one in element.iter(_X + "c")}
-            if relations:
-                texts.update(found)
-            draft.block(BlockKind.CELL, _row(list(found.values())))
+            row: list[str] = []
+            for cell in element.iter(_X + "c"):
+                place, text = cell.get("r", ""), cells.text(cell)
+                row += [*[""] * min(_column(place) - len(row), _MOST_REPEATS), text]
+                if relations:
+                    texts[place] = text
+            draft.block(BlockKind.CELL, _row(row))
+
+
+def _column(place: str) -> int:
+    """The number of the column of a cell such as `B7`, counted from 0; -1 where its place is not said."""
+    return reduce(lambda number, letter: 26 * number + ord(letter) - 64, takewhile(str.isalpha, place[:3]), 0) - 1
 
 
 def _streamed(data: bytes, tags: tuple[str, ...]) -> Iterator[etree._Element]:
@@ -215,31 +228,24 @@ def _sheet_text(element: etree._Element) -> str:
     return "".join(one.text or "" for one in runs)
 
 
-_DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
-_NOT_A_DATE = re.compile(r"\"[^\"]*\"|\[[^\]]*\]|\\.|general", re.IGNORECASE)
+_DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), 45, 47, *range(50, 59)))
+_NO_TIME = re.compile(r"\"[^\"]*\"|\[(?!(?:h+|m+|s+)\])[^\]]*\]|\\.|general", re.IGNORECASE)
+_TIME, _SPAN = re.compile("[ymdhs]", re.IGNORECASE), re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
 
 
-def _date_styles(root: etree._Element | None) -> frozenset[int]:
-    """The numbers of cell styles that show a number as a date."""
-    if root is None:
-        return frozenset()
-    own = {
-        one.get("numFmtId", "")
-        for one in root.iter(_X + "numFmt")
-        if re.search("[ymdhs]", _NOT_A_DATE.sub("", one.get("formatCode", "")), re.IGNORECASE)
-    }
-    formats = root.find(_X + "cellXfs")
-    known = {str(number) for number in _DATE_FORMATS} | own
-    return frozenset(
-        at for at, one in enumerate(formats if formats is not None else ()) if one.get("numFmtId") in known
-    )
+def _time_styles(root: etree._Element) -> dict[int, bool]:
+    """The numbers of cell styles that show a number as a time; True where it is how long something takes."""
+    codes = {one.get("numFmtId", ""): one.get("formatCode", "") for one in root.iter(_X + "numFmt")}
+    known = dict.fromkeys(map(str, _DATE_FORMATS), "d") | {"46": "[h]"} | codes
+    shown = [known.get(one.get("numFmtId", ""), "") for one in root.iterfind(f"{_X}cellXfs/{_X}xf")]
+    return {at: bool(_SPAN.search(code)) for at, code in enumerate(shown) if _TIME.search(_NO_TIME.sub("", code))}
 
 
 class _CellReader:
     """What cells of a spreadsheet show."""
 
-    def __init__(self, shared: list[str], dates: frozenset[int], *, starts_1904: bool) -> None:
-        self._shared, self._dates = shared, dates
+    def __init__(self, shared: list[str], times: dict[int, bool], *, starts_1904: bool) -> None:
+        self._shared, self._times = shared, times
         self._start = datetime(1904, 1, 1) if starts_1904 else datetime(1899, 12, 30)
 
     def text(self, cell: etree._Element) -> str:
@@ -258,12 +264,18 @@ class _CellReader:
     def _number(self, value: str, style: str) -> str:
         try:
             number = float(value)
-            if style.isdecimal() and int(style) in self._dates:
-                moment = self._start + timedelta(days=number)
-                return moment.isoformat(" ", "seconds") if number % 1 else moment.date().isoformat()
+            is_span = self._times.get(int(style or "0"))
+            return f"{number:.15g}" if is_span is None else self._time(round(number * 86400), is_span=is_span)
         except (ValueError, OverflowError):
             return value
-        return f"{number:.15g}"
+
+    def _time(self, seconds: int, *, is_span: bool) -> str:
+        if is_span or 0 <= seconds < 86400:
+            return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        # Day 1 is the first of January 1900, and day 61 the first of March, as if that year had a leap day.
+        lost = self._start.year == 1899 and 0 < seconds < 60 * 86400
+        moment = self._start + timedelta(days=lost, seconds=seconds)
+        return moment.isoformat(" ") if seconds % 86400 else moment.date().isoformat()
 
 
 def read_pptx(source: Source, draft: PageDraft) -> None:
@@ -385,15 +397,22 @@ def _read_element(element: etree._Element, draft: PageDraft) -> None:
         if "spreadsheet" in names:
             draft.block(BlockKind.H2, element.get(_TABLE + "name", ""))
     elif element.tag == _TABLE + "table-row":
-        cells = [_cell_text(one) for one in element if local_name(one) == "table-cell"]
-        draft.block(BlockKind.CELL, CELL_SEPARATOR.join(cells).strip(CELL_SEPARATOR) if any(cells) else "")
+        row = _row([text for cell in element if "table-cell" in local_name(cell) for text in _repeated(cell)])
+        for _ in range(_repeats(element, "rows") if row else 0):
+            draft.block(BlockKind.CELL, row)
     else:
         draft.block(_kind(element, names), _paragraph_text(element))
 
 
-def _cell_text(cell: etree._Element) -> str:
-    """The text of all paragraphs of a cell; repeats of cells say nothing new."""
-    return " ".join(_paragraph_text(one) for one in cell.iter(_TEXT + "p", _TEXT + "h"))
+def _repeated(cell: etree._Element) -> list[str]:
+    """The text of all paragraphs of a cell, for each column that has it."""
+    return [" ".join(_paragraph_text(one) for one in cell.iter(_TEXT + "p", _TEXT + "h"))] * _repeats(cell, "columns")
+
+
+def _repeats(element: etree._Element, kind: str) -> int:
+    """How many `columns` or `rows` are the same as this one, with it; one where the rest of a sheet is filled."""
+    said = element.get(f"{_TABLE}number-{kind}-repeated", "")
+    return int(said) if re.fullmatch(r"[1-9]\d{0,2}", said, re.ASCII) else 1
 
 
 def _paragraph_text(element: etree._Element, depth: int = 0) -> str:
@@ -447,7 +466,7 @@ def read_epub(source: Source, draft: PageDraft) -> None:
 def _package_name(parts: ZipParts) -> str:
     """The file that lists what the book is made of."""
     container = parts.xml("META-INF/container.xml")
-    names = (one.get("full-path", "") for one in container.iter() if local_name(one) == "rootfile")
+    names = (unquote(one.get("full-path", "")) for one in container.iter() if local_name(one) == "rootfile")
     return next(filter(None, names), "content.opf")
 
 

@@ -157,8 +157,8 @@ class WordsTogether(NamedTuple):
 
     @classmethod
     def beginning(cls, word: str, pattern: str, kinds: tuple[str, ...]) -> WordsTogether:
-        """Words that begin like this one, by a pattern of as many letters."""
-        return cls._in((f"{word}*",), pattern if is_cjk(word) else f"{pattern}(?<![^\\W{_CJK}]{pattern})", kinds)
+        """Words that begin like this one, by a pattern of them."""
+        return cls._in((f"{word}*",), pattern if is_cjk(word) else first_in_word(pattern, _INSIDE), kinds)
 
     @classmethod
     def _in(cls, words: tuple[str, ...], pattern: str, kinds: tuple[str, ...]) -> WordsTogether:
@@ -177,17 +177,26 @@ class WordsTogether(NamedTuple):
         return self.links and any(map(self.pattern.search, links))
 
 
+_INSIDE, _OUTSIDE = f"[^\\W{_CJK}]", f"[^\\w{_CJK}]"
+
+
+def first_in_word(pattern: str, letter: str) -> str:
+    """A regular expression of what a pattern finds where no letter precedes it."""
+    if "|" in pattern:
+        return f"(?<!{letter}){pattern}"
+    # Tested last if it always has as many letters: a pattern that begins with these is searched several times faster.
+    return f"{pattern}(?<!{letter}{pattern})"
+
+
 def _together(words: tuple[str, ...], prefix: bool) -> str:
     """A regular expression of words with no other word between or around them."""
-    inside, outside = f"[^\\W{_CJK}]", f"[^\\w{_CJK}]"
-    found = [word + (f"{inside}*" if len(word) == MAX_WORD_LENGTH else "") for word in map(re.escape, words)]
-    if not is_cjk(words[0]):
-        # What precedes is tested last: a pattern that begins with letters is searched several times faster.
-        found[0] += "" if len(words[0]) == MAX_WORD_LENGTH else f"(?<!{inside}{found[0]})"
+    found = [word + (f"{_INSIDE}*" if len(word) == MAX_WORD_LENGTH else "") for word in map(re.escape, words)]
+    if not is_cjk(words[0]) and len(words[0]) < MAX_WORD_LENGTH:
+        found[0] = first_in_word(found[0], _INSIDE)
     text = found[0]
     for before, word, part in zip(words, words[1:], found[1:], strict=False):
-        text += f"{outside}{'*' if is_cjk(before) or is_cjk(word) else '+'}{part}"
-    return text if prefix or is_cjk(words[-1]) else f"{text}(?!{inside})"
+        text += f"{_OUTSIDE}{'*' if is_cjk(before) or is_cjk(word) else '+'}{part}"
+    return text if prefix or is_cjk(words[-1]) else f"{text}(?!{_INSIDE})"
 
 
 _HEAD_LETTERS = frozenset("tkd")

@@ -83,11 +83,16 @@ def _accented_letters() -> dict[str, str]:
 
 
 _ACCENTED = _accented_letters()
-_PARTS = re.compile(f"{'|'.join(_PAIRS)}|.", re.DOTALL)
+_PARTS = re.compile("ss|ae|oe|ue|(?<!a)aa(?!a)|.", re.DOTALL)
+"""Pairs, and single letters: a scream of as has none, for its automaton would be too large."""
+_LONGEST_PLAIN = 64
+"""Letters of a word that may stand for words with accents; more are no word."""
 
 
 def accent_pattern(word: str) -> str:
     """A regular expression of all words that differ from this one in accents, or in letters written as two, alone."""
+    if len(word) > _LONGEST_PLAIN:
+        return word
     return _PARTS.sub(lambda part: _part_pattern(part[0]), folded(word))
 
 

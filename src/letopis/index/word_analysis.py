@@ -110,7 +110,9 @@ def nearby_words(
     for pages, page in enumerate(_stored_pages(snapshot, matcher.query(asked), progress, most_pages), 1):  # noqa: B007
         _add_page(sums, page, index, forms, targets, distance)
     if not pages:
-        raise NotFound(f"no archived page has the word '{words[0][:70]}'; try another one, or crawl more")
+        narrowed = asked._replace(clauses=()) != WordQuery()
+        where, remedy = ("page there and then", "ask about more pages") if narrowed else ("archived page", "crawl more")
+        raise NotFound(f"no {where} has the word '{words[0][:70]}'; try another one, or {remedy}")
     found = [NearbyWord(base, round(relevance, 6)) for base, relevance in sums.items()]
     return sorted(found, key=lambda near: (-near.relevance, near.word))[:limit]
 
@@ -393,7 +395,8 @@ def category_lines(category: PageCategory, level: int = 0) -> Iterator[str]:
     """A category and what is in it, one line each, for people."""
     indent = "  " * level
     words = f" ({', '.join(category.words)})" if category.words else ""
-    yield f"{indent}{category.name or 'other'}: {len(category.pages)} pages{words}"
+    count = len(category.pages)
+    yield f"{indent}{category.name or 'other'}: {count} page{'s' * (count != 1)}{words}"
     for child in category.children:
         yield from category_lines(child, level + 1)
     if not category.children:

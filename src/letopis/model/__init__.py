@@ -14,13 +14,12 @@ from letopis.model.record import (
     json_value,
 )
 from letopis.model.times import (
-    END_OF_DAY,
     LONGEST_DURATION,
     Moment,
     as_moment,
     from_millis,
     http_date,
-    names_day,
+    last_moment,
     parse_duration,
     parse_time,
     rfc3339,
@@ -45,10 +44,9 @@ from letopis.model.web import (
 )
 
 __all__ = [
-    "END_OF_DAY", "LONGEST_DURATION", "NOT_ASKED", "OVER_LIMIT", "Block", "BlockChange", "BlockKind", "Change",
-    "Check", "Failure", "FailureKind", "Headers", "Hop", "Limits", "Link", "LinkType", "LoadedPage", "Moment",
-    "MutedBlock", "Observation", "Outcome", "Page", "Put", "PutResult", "Request", "Response", "SentRequest",
-    "SetMember", "Stats", "Version", "WholePage", "as_moment", "from_millis", "header", "http_date", "json_value",
-    "names_day", "parse_duration", "parse_time", "rfc3339", "shown_headers", "stamp14", "to_millis",
-    "written_duration",
+    "LONGEST_DURATION", "NOT_ASKED", "OVER_LIMIT", "Block", "BlockChange", "BlockKind", "Change", "Check", "Failure",
+    "FailureKind", "Headers", "Hop", "Limits", "Link", "LinkType", "LoadedPage", "Moment", "MutedBlock", "Observation",
+    "Outcome", "Page", "Put", "PutResult", "Request", "Response", "SentRequest", "SetMember", "Stats", "Version",
+    "WholePage", "as_moment", "from_millis", "header", "http_date", "json_value", "last_moment", "parse_duration",
+    "parse_time", "rfc3339", "shown_headers", "stamp14", "to_millis", "written_duration",
 ]  # fmt: skip

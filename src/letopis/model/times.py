@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import isleap, monthrange
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
@@ -26,8 +27,6 @@ _UNITS = {
     "y": 365 * 86400.0,
     "year": 365 * 86400.0,
 }
-END_OF_DAY = timedelta(days=1) - timedelta(milliseconds=1)
-"""From the beginning of a day to its last moment."""
 LONGEST_DURATION = 10 * _UNITS["year"]
 """Seconds of the longest duration that anybody may ask for."""
 _MOST_SECONDS = 1000 * _UNITS["year"]
@@ -35,13 +34,15 @@ _MOST_SECONDS = 1000 * _UNITS["year"]
 AHEAD = timedelta(days=1)
 """A time further ahead of the clock than this was told by a wrong clock, or is meant to lie in the future."""
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.ASCII)
-_STAMP = re.compile(r"\d{1,14}", re.ASCII)
-_LEAST_STAMP = 4
+_STAMP = re.compile(r"\d{4,14}", re.ASCII)
+_STAMP_WITHOUT_DAY = re.compile(r"\d{4}(?:00|\d\d00)")
+"""What `parse_stamp` corrects for CDX clients, but people mean by it something else: 1700000000 is no day of 1700."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY_NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DOTTED = re.compile(r"(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?:[ t](\d{1,2}:\d{2}(?::\d{2})?))?", re.ASCII)
-_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{8}|\d{1,2}\.\s?\d{1,2}\.\s?\d{4}", re.ASCII)
+_DAY = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{8}|\d{1,2}\.\s?\d{1,2}\.\s?\d{4}|today|yesterday", re.ASCII)
+_MONTH, _YEAR = re.compile(r"(\d{4})-?(\d{2})", re.ASCII), re.compile(r"\d{4}", re.ASCII)
 _HINT = "write 2026-03-01, 1.3.2026, 2026-03-01T12:00:00Z, 20260301120000, '2 days ago' or 'yesterday'"
 
 
@@ -81,8 +82,9 @@ def parse_time(text: str, now: datetime) -> datetime:
     relative = _relative(phrase, now)
     if relative is not None:
         return relative
-    if len(phrase) >= _LEAST_STAMP and _STAMP.fullmatch(phrase):
-        return parse_stamp(phrase)
+    digits = _MONTH.sub(r"\1\2", phrase) if _MONTH.fullmatch(phrase) else phrase
+    if _STAMP.fullmatch(digits) and not _STAMP_WITHOUT_DAY.match(digits):
+        return parse_stamp(digits)
     dotted = _DOTTED.fullmatch(phrase)
     if dotted is not None:
         day, month, year, clock = dotted.groups()
@@ -99,10 +101,18 @@ def utc_time(text: str) -> datetime:
     return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
 
 
-def names_day(text: str) -> bool:
-    """Whether a text names a whole day, not a moment of it."""
+def last_moment(text: str, first: datetime) -> datetime:
+    """The end of the day, month or year that a text names; `first` again where it names a moment."""
     bare = text.strip().lower()
-    return bare in ("today", "yesterday") or bool(_DATE.fullmatch(bare))
+    if _DAY.fullmatch(bare):
+        days = 1
+    elif _MONTH.fullmatch(bare):
+        days = monthrange(first.year, first.month)[1]
+    elif _YEAR.fullmatch(bare):
+        days = 365 + isleap(first.year)
+    else:
+        return first
+    return first + (timedelta(days=days) - timedelta(milliseconds=1))
 
 
 Moment = datetime | date | str
@@ -112,7 +122,7 @@ Moment = datetime | date | str
 def as_moment(given: Moment, now: datetime, *, ends_day: bool = False) -> datetime:
     """The aware UTC time that is meant; UsageError for what is no time.
 
-    A day begins at midnight UTC, as everywhere; with `ends_day` it stands for its end.
+    A day begins at midnight UTC, as everywhere; with `ends_day` a day, month or year stands for its end.
     """
     if isinstance(given, datetime):
         try:
@@ -120,12 +130,11 @@ def as_moment(given: Moment, now: datetime, *, ends_day: bool = False) -> dateti
         except (ValueError, OverflowError):
             raise UsageError(f"{given!r} has no equivalent in UTC; {_HINT}") from None
     if isinstance(given, date):
-        found, is_day = datetime(given.year, given.month, given.day, tzinfo=UTC), True
-    elif isinstance(given, str):
-        found, is_day = parse_time(given, now), names_day(given)
-    else:
-        raise UsageError(f"{given!r} is not a time; give a datetime, a date or a text such as '2026-03-01'")
-    return found + END_OF_DAY if ends_day and is_day else found
+        return as_moment(given.isoformat(), now, ends_day=ends_day)
+    if isinstance(given, str):
+        found = parse_time(given, now)
+        return last_moment(given, found) if ends_day else found
+    raise UsageError(f"{given!r} is not a time; give a datetime, a date or a text such as '2026-03-01'")
 
 
 def _relative(phrase: str, now: datetime) -> datetime | None:

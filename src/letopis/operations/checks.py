@@ -17,7 +17,7 @@ from letopis.model.printing import counted
 from letopis.operations.answers import Rows
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
-from letopis.operations.parameters import CLI_ONLY, NOT_CLI, Parameters, parameter
+from letopis.operations.parameters import CLI_ONLY, NOT_CLI, Parameters, parameter, require_span
 from letopis.tuples import NamedTuple
 from letopis.urls import join, parse_user_url
 
@@ -251,6 +251,7 @@ class PageListQuery(Parameters):
 
     def span(self) -> tuple[int, int]:
         """The times between which the list is cut, in milliseconds."""
+        require_span(self.start, self.to)
         return (
             -(2**62) if self.start is None else to_millis(self.start), 2**62 if self.to is None else to_millis(self.to),
         )  # fmt: skip

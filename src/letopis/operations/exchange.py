@@ -36,7 +36,7 @@ from letopis.model.printing import counted
 from letopis.operations.answers import Document, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
-from letopis.operations.parameters import Parameters, parameter
+from letopis.operations.parameters import Parameters, parameter, require_span
 from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url, site
 
@@ -88,6 +88,7 @@ class ExportQuery(Parameters):
             )
         if self.at is not None and self.url is None:
             raise UsageError("'at' needs the address of a page; give one, or use 'from' and 'to'")
+        require_span(self.start, self.to)
 
     @property
     def selected(self) -> ExportSelection:

@@ -25,7 +25,7 @@ from typing import (
 
 from letopis.errors import DocumentTooLarge, UsageError
 from letopis.lazy import lazy
-from letopis.model import END_OF_DAY, LONGEST_DURATION, names_day, parse_duration, parse_time
+from letopis.model import LONGEST_DURATION, last_moment, parse_duration, parse_time
 from letopis.tuples import FrozenFields, NamedTuple
 
 if TYPE_CHECKING:
@@ -87,11 +87,11 @@ def parameter(
     `named` is its name in query strings, bodies and attributes where that is not the field's name. `argument` makes it
     a word of the command line instead of an option, `flags` spell the option. `at_least` and `at_most` bound a number,
     the seconds of a duration, or how many a list may hold; `longest` the characters of a text. A door that is not among
-    `doors` never sets it. A time that `ends_day` means the end of a day that is given as a bare date: what was there as
-    of that day, or up to it. A `secret` is no word of the command line: it is read from standard input, or asked for.
-    `attribute` is its name in the job language where that is not its alias; a list is then one attribute, with blanks
-    between its words. `media_type` is that of a body that is this parameter alone. A parameter that is a Path is such a
-    body too, written to a file that lasts as long as the operation. A text of parts with a mark between them is
+    `doors` never sets it. A time that `ends_day` means the end of a day, month or year that is given alone: what was
+    there as of then, or up to it. A `secret` is no word of the command line: it is read from standard input, or asked
+    for. `attribute` is its name in the job language where that is not its alias; a list is then one attribute, with
+    blanks between its words. `media_type` is that of a body that is this parameter alone. A parameter that is a Path is
+    such a body too, written to a file that lasts as long as the operation. A text of parts with a mark between them is
     `joined` by it: an option that is given again adds to it.
     """
     return Declared(
@@ -298,7 +298,13 @@ def _time(one: Parameter, raw: Any, now: datetime) -> datetime:
         return raw
     text = _text(one, raw, now)
     found = parse_time(text, now)
-    return found + END_OF_DAY if one.declared.ends_day and names_day(text) else found
+    return last_moment(text, found) if one.declared.ends_day else found
+
+
+def require_span(start: datetime | None, end: datetime | None) -> None:
+    """UsageError for a span of time that ends before it begins: its answer would be empty without a reason."""
+    if start is not None and end is not None and start > end:
+        raise UsageError("the span of time ends before it begins; 'from' must not be later than 'to'")
 
 
 def _duration(one: Parameter, raw: Any, now: datetime) -> timedelta:

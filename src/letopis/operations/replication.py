@@ -18,7 +18,7 @@ from letopis.model.printing import counted
 from letopis.operations.answers import Value
 from letopis.operations.context import Context, LocalContext
 from letopis.operations.operation import operation
-from letopis.operations.parameters import Parameters, parameter
+from letopis.operations.parameters import Parameters, parameter, require_span
 from letopis.tuples import NamedTuple
 
 _KEY = "File with the secret that signs releases."
@@ -70,6 +70,9 @@ class CloneCommand(Parameters):
     to: datetime | None = parameter("Fetch contents up to this time; others on demand.", default=None, ends_day=True)
     lazy: bool = parameter("Fetch each content when it is first read.", default=False)
     key: bytes | None = parameter(_KEY, default=None, metavar="FILE")
+
+    def __post_init__(self) -> None:
+        require_span(self.start, self.to)
 
 
 def _clone_sentence(report: CloneReport | DetachedClone) -> str:

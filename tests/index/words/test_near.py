@@ -157,6 +157,16 @@ def test_a_page_of_the_university_is_in_the_category_that_its_title_names(chroni
     assert judged
 
 
+def test_a_word_that_only_other_pages_have_is_not_told_to_be_on_none(small: Archive) -> None:
+    small.put("http://a.example/", b"<p>one word", DATES[1])
+    index = WordIndex(small)
+    for question in (WordQuery(at=DATES[0]), parse_word_query("site:b.example")):
+        with pytest.raises(NotFound, match=r"no page there and then has the word 'word'; .* ask about more pages"):
+            nearby_words(index, "word", 5, question)
+    with pytest.raises(NotFound, match=r"no archived page has the word 'zebra'; .* crawl more"):
+        nearby_words(index, "zebra")
+
+
 def test_every_page_is_in_the_tree_once_on_each_level(chronicle: Chronicle) -> None:
     index, reader = chronicle
     host = WORLD.hosts[0]

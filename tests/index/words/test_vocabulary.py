@@ -71,6 +71,12 @@ def test_words_with_soft_hyphens_are_found_whole(small: Archive) -> None:
     assert hit.snippet.hits == ("Donaudampfschiff",)
 
 
+@pytest.mark.parametrize("cry", ["a" * 21, "a" * 64, "a" * 65, "ae" * 40, "oe" * 32])
+def test_a_cry_of_any_length_is_a_word_that_no_page_has(archive: Archive, cry: str) -> None:
+    assert found(archive, cry) == found(archive, f"{cry}*") == found(archive, f'"{cry}"') == []
+    assert completions(archive.attached(WordIndex).snapshot(), cry, 5) == []
+
+
 def test_words_in_quotes_are_found_as_they_stand(archive: Archive) -> None:
     assert found(archive, '"skola"') == ["plain"]
     assert found(archive, '"zlutoucky"') == []
@@ -78,6 +84,24 @@ def test_words_in_quotes_are_found_as_they_stand(archive: Archive) -> None:
 
 def test_prefixes_do_not_mind_accents(archive: Archive) -> None:
     assert found(archive, "zlut*") == ["kun"]
+
+
+@pytest.mark.parametrize("typed", ["strass*", "STRASSE*", "straß*", "haeu*", "hauser*"])
+def test_two_letters_of_a_prefix_may_stand_for_one(archive: Archive, typed: str) -> None:
+    assert found(archive, typed) == ["stra%C3%9Fe"]
+    assert found(archive, f"{typed[1:]}") == []
+
+
+def test_prefixes_of_older_versions_may_have_two_letters_for_one(small: Archive) -> None:
+    for day, text in enumerate(("Die lange Straße, nahe der Hauptstraße.", "Nichts.")):
+        body = f'<html lang="de"><meta charset="utf-8"><title>x</title><p>{text}</p></html>'
+        small.put("http://a.example/", body.encode(), datetime(2024, 1, 1 + day, tzinfo=UTC), "text/html")
+    index = small.attached(WordIndex)
+    for blocks in ((), ("paragraph",)):
+        then = {"at": datetime(2024, 1, 1, 12, tzinfo=UTC), "blocks": blocks}
+        (hit,) = search(index, parse_word_query("strasse*", **then))
+        assert hit.snippet.hits == ("Straße",)
+        assert not search(index, parse_word_query("trasse*", **then))
 
 
 def test_snippets_mark_the_word_with_its_accents(archive: Archive) -> None:
