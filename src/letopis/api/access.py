@@ -23,7 +23,7 @@ from letopis.archive.audit import UseCounter
 from letopis.model import to_millis
 from letopis.model.rights import OWN, READ, WRITE
 from letopis.operations import Operation, Parameter
-from letopis.operations.registry import all_operations
+from letopis.operations.operation import all_operations
 from letopis.tuples import NamedTuple
 
 API = "/api/v1"

@@ -19,7 +19,7 @@ from letopis.api.mcp import McpEndpoint
 from letopis.api.requests import install_problems
 from letopis.archive import Archive
 from letopis.archive.audit import UseCounter
-from letopis.operations.registry import all_operations
+from letopis.operations.operation import all_operations
 from letopis.replay import cdx, memento
 from letopis.replay.application import ReplayApp, ReplayHome
 from letopis.replay.origin import NO_ORIGIN, ReplayDoor

@@ -27,7 +27,7 @@ from letopis.fetch import private_ok
 from letopis.lazy import lazy
 from letopis.model.rights import READ, WRITE
 from letopis.operations import Answer, BoundedWork, Context, Document, Operation, Value, bind, json_value
-from letopis.operations.registry import all_operations
+from letopis.operations.operation import all_operations
 
 if TYPE_CHECKING:
     from mcp import types

@@ -22,9 +22,8 @@ from letopis.archive.accounts import (
 from letopis.archive.audit import AuditEntry, audit_entries, last_done
 from letopis.errors import Busy, NotFound, QuotaUsedUp, Refused, UsageError
 from letopis.model import from_millis, to_millis
-from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, Value, operation
 from letopis.operations.parameters import NOT_CLI, NoParameters, Parameters, parameter
 
 Role = Literal["guest", "user", "owner"]

@@ -16,9 +16,8 @@ from letopis.model import from_millis
 from letopis.monitor.notifications import TestSource, send_test, shown_target
 from letopis.monitor.watch import WatchedValue
 from letopis.monitor.watch_list import WatchList
-from letopis.operations.answers import Rows
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, operation
 from letopis.operations.parameters import Parameters, parameter
 from letopis.operations.saved_searches import OneSavedSearch, SavedQuestion, own_search
 from letopis.operations.watch_options import refuse_others

@@ -26,9 +26,8 @@ from letopis.lazy import lazy
 from letopis.model import rfc3339
 from letopis.model.printing import counted
 from letopis.monitor.watch_list import WatchList
-from letopis.operations.answers import Value
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Value, operation
 from letopis.operations.parameters import Parameters, parameter
 from letopis.schedule.policies import VisitState, format_span
 from letopis.urls import parse_seed_url, parse_user_url, site

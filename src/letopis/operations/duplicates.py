@@ -9,9 +9,8 @@ from letopis.archive.cluster import spread_over
 from letopis.archive.index_facts import equal_contents, require_site
 from letopis.errors import UnknownUrl, UsageError
 from letopis.index.near_duplicates import MIN_LIKENESS, DuplicatePair, duplicates_in_site, duplicates_of_page
-from letopis.operations.answers import Rows
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, operation
 from letopis.operations.parameters import CLI_ONLY, Parameters, parameter
 from letopis.urls import parse_user_url
 

@@ -33,9 +33,8 @@ from letopis.exchange.wacz_export import export_wacz
 from letopis.exchange.warc_export import located_members, warc_members
 from letopis.exchange.warc_records import WarcCompression
 from letopis.model.printing import counted
-from letopis.operations.answers import Document, Value
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Document, Value, operation
 from letopis.operations.parameters import Parameters, parameter
 from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url, site

@@ -23,11 +23,10 @@ from letopis.lazy import lazy
 from letopis.model.printing import counted
 from letopis.monitor.watch import WatchSpec, parse_filters
 from letopis.monitor.watch_list import WatchList
-from letopis.operations.answers import Value
 from letopis.operations.context import Cancelled, Context
 from letopis.operations.crawls import MAX_SEEDS, CrawlScope
 from letopis.operations.job_rows import Job, job_of, requester_of
-from letopis.operations.operation import operation
+from letopis.operations.operation import Value, operation
 from letopis.operations.parameters import Parameters, parameter
 from letopis.operations.watch_options import LONGEST_TAG
 from letopis.tuples import NamedTuple

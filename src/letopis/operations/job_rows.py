@@ -16,8 +16,8 @@ from letopis.errors import LetopisError, NotFound
 from letopis.lazy import lazy
 from letopis.model import from_millis, to_millis
 from letopis.model.rights import READ
-from letopis.operations.answers import Document
 from letopis.operations.context import Context
+from letopis.operations.operation import Document
 
 if TYPE_CHECKING:
     from letopis.jobs import documents, supervisor

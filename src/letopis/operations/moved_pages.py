@@ -15,10 +15,9 @@ from letopis.archive import READ, Archive
 from letopis.archive.index_facts import captured_urls, gone_since, require_site
 from letopis.errors import LetopisError, NotFound
 from letopis.lazy import lazy
-from letopis.operations.answers import Rows
 from letopis.operations.checks import redirected_to
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, operation
 from letopis.operations.parameters import Parameters, parameter
 from letopis.urls import parse_user_url
 

@@ -23,9 +23,8 @@ from letopis.errors import NotFound, Refused
 from letopis.model import from_millis, to_millis
 from letopis.model.printing import counted
 from letopis.operations.accounts import LONGEST_NAME, account_name
-from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, Value, operation
 from letopis.operations.parameters import NoParameters, Parameters, parameter
 from letopis.urls import parse_user_url, site
 from letopis.urls.scope import Scope, ScopeKind

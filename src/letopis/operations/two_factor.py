@@ -9,9 +9,8 @@ from letopis.archive.accounts import User, accounts_of, authenticator_uri, secon
 from letopis.errors import Refused
 from letopis.model import to_millis
 from letopis.operations.accounts import account_name
-from letopis.operations.answers import Value
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Value, operation
 from letopis.operations.parameters import NOT_CLI, Parameters, parameter
 
 ISSUER = "Letopis"

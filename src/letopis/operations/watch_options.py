@@ -20,9 +20,8 @@ from letopis.monitor.watch import (
     parse_alert_rules,
 )
 from letopis.monitor.watch_list import WatchEntry, WatchList
-from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, Value, operation
 from letopis.operations.parameters import CLI_ONLY, NOT_CLI, NoParameters, Parameters, parameter
 
 _MOST_ENTRIES = 20

@@ -14,9 +14,8 @@ from letopis.lazy import lazy
 from letopis.model import from_millis, rfc3339, written_duration
 from letopis.monitor.watch import SPEC_FIELDS, AlertCondition, WatchSpec, parse_filters
 from letopis.monitor.watch_list import WatchEntry, WatchList
-from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, Value, operation
 from letopis.operations.parameters import CLI_ONLY, NOT_CLI, Parameters, parameter
 from letopis.operations.watch_options import (
     LONGEST_TAG,

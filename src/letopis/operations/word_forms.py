@@ -11,9 +11,8 @@ from letopis.errors import UsageError
 from letopis.index.page_text import lowered, nfc
 from letopis.index.vocabulary import KnownWord, completions
 from letopis.index.word_index import derive_base_forms, lock_base_form, release_base_form
-from letopis.operations.answers import Rows
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, operation
 from letopis.operations.parameters import NoParameters, Parameters, parameter
 from letopis.operations.words import anew_if_damaged, current_words, word_index
 

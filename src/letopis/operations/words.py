@@ -40,9 +40,8 @@ from letopis.index.word_analysis import (
 from letopis.index.word_index import WordIndex, tells_of_damage
 from letopis.model import rfc3339
 from letopis.model.printing import Styled, bold, counted, printable
-from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, Value, operation
 from letopis.operations.parameters import CLI_ONLY, NOT_CLI, Parameters, parameter
 from letopis.urls import parse_user_url
 

@@ -23,7 +23,7 @@ from letopis.api.requests import origin_of
 from letopis.errors import NotFound
 from letopis.model.rights import OWN, READ, WRITE
 from letopis.operations import Document, Operation, Parameter, Rows
-from letopis.operations.registry import all_operations
+from letopis.operations.operation import all_operations
 from letopis.web.languages import translatable, translate
 from letopis.web.pages import PageRoute, environment, render_page
 
