@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any
 from urllib.parse import parse_qs, quote
@@ -122,8 +121,7 @@ _API_PREFIXES = ("/api/", "/web/", "/cdx/", "/feed/", "/metrics", "/mcp")
 _KEY = "letopis.principal"
 
 
-@dataclass(frozen=True, slots=True)
-class Principal:
+class Principal(NamedTuple):
     """Who is asking. `csrf` is set for people who signed in with a browser."""
 
     name: str = ""

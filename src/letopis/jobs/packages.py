@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
 from pathlib import Path
@@ -22,6 +21,7 @@ from letopis.jobs.documents import MAX_XML_BYTES, read_schema, read_xml
 from letopis.jobs.execution import JobContext
 from letopis.jobs.xslt import XsltLimits, run_xslt
 from letopis.lazy import etree
+from letopis.tuples import NamedTuple
 
 STYLESHEETS = {
     "map-page": "a page with the hierarchical map of a site",
@@ -82,8 +82,7 @@ _PACKAGE_KEYS = {"description": "", "query": "query.xsl", "schema": "query.xsd",
 PerformQuery = Callable[[JobQuery, JobContext], bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class JobPackage:
+class JobPackage(NamedTuple):
     """One package. `origin` says where it comes from; `perform` is set for those written in Python."""
 
     name: str

@@ -8,7 +8,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
@@ -238,7 +237,7 @@ class _Import(NamedTuple):
 
     def _watched(self, report: ImportReport) -> int:
         watches = WatchList(self.context.archive)
-        wishes = (replace(wish, tag=wish.tag or self.tag) for wish in self._named())
+        wishes = (wish._replace(tag=wish.tag or self.tag) for wish in self._named())
         return sum(_watch_imported(watches, self.context, wish, report) for wish in wishes)
 
     def _queued(self, report: ImportReport) -> int:

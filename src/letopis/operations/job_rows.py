@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -18,6 +17,7 @@ from letopis.model import from_millis, to_millis
 from letopis.model.rights import READ
 from letopis.operations.context import Context
 from letopis.operations.operation import Document
+from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from letopis.jobs import documents, supervisor
@@ -29,8 +29,7 @@ XML_TYPE = "application/xml"
 _POLL_SECONDS = 0.2
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """One job. `progress` is 0 to 1; `error` is the class of the error with which it failed."""
 
     id: int
@@ -56,8 +55,7 @@ class Job:
         return self.state in ENDED
 
 
-@dataclass(frozen=True, slots=True)
-class StoredQuery:
+class StoredQuery(NamedTuple):
     """A query that is stored under a name; `answer` is the job with its last good result, `every` is in seconds."""
 
     name: str
@@ -72,16 +70,14 @@ class StoredQuery:
     uses: int
 
 
-@dataclass(frozen=True, slots=True)
-class ForgottenQuery:
+class ForgottenQuery(NamedTuple):
     """A query that is no longer stored."""
 
     name: str
     removed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class PackageInfo:
+class PackageInfo(NamedTuple):
     """A package that queries can be sent to."""
 
     name: str
@@ -89,16 +85,14 @@ class PackageInfo:
     origin: str
 
 
-@dataclass(frozen=True, slots=True)
-class JobFile:
+class JobFile(NamedTuple):
     """A file that a job has written."""
 
     name: str
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class RemovedJobs:
+class RemovedJobs(NamedTuple):
     """How many old jobs were removed."""
 
     jobs: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -23,6 +22,7 @@ from letopis.monitor.watch_list import WatchEntry, WatchList
 from letopis.operations.context import Context
 from letopis.operations.operation import Rows, Value, operation
 from letopis.operations.parameters import CLI_ONLY, NOT_CLI, NoParameters, Parameters, parameter
+from letopis.tuples import NamedTuple
 
 _MOST_ENTRIES = 20
 _LONGEST_TEXT = 2000
@@ -34,8 +34,7 @@ def _repeated(help: str, metavar: str = "TEXT") -> Any:
     return parameter(help, default=None, metavar=metavar, longest=_LONGEST_TEXT, doors=CLI_ONLY)
 
 
-@dataclass(frozen=True, slots=True)
-class WatchFilter:
+class WatchFilter(NamedTuple):
     """One filter of what is compared."""
 
     kind: str
@@ -223,8 +222,7 @@ def _pair(one: Mapping[str, Any], where: str, *names: str) -> tuple[str, str]:
     return first, second
 
 
-@dataclass(frozen=True, slots=True)
-class WatchTag:
+class WatchTag(NamedTuple):
     """A tag, how many watches have it, and its defaults; null or empty if it has none.
 
     Targets and steps are null for those who may not change them. Watches without a tag are listed under the empty name.
@@ -271,8 +269,7 @@ class ForgetTag(Parameters):
     tag: str = parameter("The tag.", argument=True, longest=LONGEST_TAG)
 
 
-@dataclass(frozen=True, slots=True)
-class ForgottenTag:
+class ForgottenTag(NamedTuple):
     """A tag without defaults, and how many watches have it."""
 
     tag: str

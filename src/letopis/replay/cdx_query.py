@@ -6,7 +6,6 @@ import base64
 import binascii
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import chain, islice
 from typing import Any, Literal
@@ -19,6 +18,7 @@ from letopis.exchange.cdx import CdxRow, cdx_rows
 from letopis.replay.addresses import earliest_millis, latest_millis
 from letopis.replay.captures import similar_keys
 from letopis.replay.cdx_filters import RowFilter, field_index, pywb_filters, wayback_filters
+from letopis.tuples import NamedTuple
 from letopis.urls import surt
 
 MATCH_TYPES = ("exact", "prefix", "host", "domain")
@@ -58,16 +58,14 @@ MAX_SORTED = 100_000
 """Rows that may be held to answer backwards or by nearness."""
 
 
-@dataclass(frozen=True, slots=True)
-class CollapseRule:
+class CollapseRule(NamedTuple):
     """Of neighbours that agree in (the first characters of) a field only the first is kept."""
 
     place: int
     length: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class CdxQuery:
+class CdxQuery(NamedTuple):
     """The query. `resume` is the last row that the client already has."""
 
     keys: KeyRange

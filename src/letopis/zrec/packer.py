@@ -14,6 +14,7 @@ from pathlib import Path
 from letopis.binary import fsync_file, part_path, rename_durably, sha256_digest, write_errors
 from letopis.errors import Damaged, UsageError
 from letopis.lazy import np
+from letopis.tuples import NamedTuple
 from letopis.zrec import chunk_index as indexes
 from letopis.zrec import chunks as dictionaries
 from letopis.zrec import header as heads
@@ -29,8 +30,7 @@ _MARGIN = 2
 """Part of the sample is in the dictionary itself, so that what it saves there looks too good."""
 
 
-@dataclass(frozen=True, slots=True)
-class PackedFile:
+class PackedFile(NamedTuple):
     """What `pack` made."""
 
     path: Path
@@ -44,8 +44,7 @@ class PackedFile:
     """What makes the file less useful than it could be: names out of order, or several records of one name."""
 
 
-@dataclass(frozen=True, slots=True)
-class _PackPlan:
+class _PackPlan(NamedTuple):
     """The text of every chunk, and what the header says about them."""
 
     texts: list[bytes]
