@@ -88,14 +88,11 @@ def tool_of(operation: Operation[Any, Any]) -> types.Tool:
         "required": [one.alias for one in known if one.required],
         "additionalProperties": False,
     }
+    destroys = operation.route is not None and operation.route.method == "DELETE"
     hints = types.ToolAnnotations(
-        title=operation.summary, read_only_hint=not operation.changes, destructive_hint=_destroys(operation)
+        title=operation.summary, read_only_hint=not operation.changes, destructive_hint=destroys
     )
     return types.Tool(name=operation.name, description=operation.help, input_schema=schema, annotations=hints)
-
-
-def _destroys(operation: Operation[Any, Any]) -> bool:
-    return operation.route is not None and operation.route.method == "DELETE"
 
 
 def call_tool(context: Context, name: str, given: Mapping[str, Any]) -> types.CallToolResult:

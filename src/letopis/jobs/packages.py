@@ -141,11 +141,8 @@ def package_named(name: str, settings: Settings) -> JobPackage:
 
 def _installed_packages() -> Iterator[JobPackage]:
     for point in entry_points(group=ENTRY_POINT_GROUP):
-        yield JobPackage(point.name, _origin_of(point), f"entry point {point.value}", perform=_loaded_when_run(point))
-
-
-def _origin_of(point: EntryPoint) -> str:
-    return f"provided by {point.dist.name}" if point.dist else ""
+        origin = f"provided by {point.dist.name}" if point.dist else ""
+        yield JobPackage(point.name, origin, f"entry point {point.value}", perform=_loaded_when_run(point))
 
 
 def _loaded_when_run(point: EntryPoint) -> PerformQuery:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -169,8 +168,4 @@ def _wait(context: Context, job: Job) -> None:
         if claims.kept(to_millis(archive.clock())):
             time.sleep(_POLL_SECONDS)
         else:
-            asyncio.run(_work_off(context, job.package, over))
-
-
-async def _work_off(context: Context, package: str, over: Callable[[], bool]) -> None:
-    await supervisor.Supervisor(context.archive, only=package).run_until(over)
+            asyncio.run(supervisor.Supervisor(archive, only=job.package).run_until(over))

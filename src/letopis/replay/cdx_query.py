@@ -310,25 +310,16 @@ def _shared_parts(parameters: CdxParameters, filters: Callable[[Sequence[str]], 
         raise UsageError("give url=, for example url=example.org/*")
     if len(url) > MAX_ADDRESS:
         raise UsageError(f"url may have at most {MAX_ADDRESS} characters")
+    since, until = parameters.get("from", "from_ts"), parameters.get("to")
     return {
         "keys": key_range(url, parameters.get("matchType")),
-        "span": TimeRange(_since(parameters), _until(parameters)),
+        "span": TimeRange(max(0, earliest_millis(since)) if since else 0, latest_millis(until) if until else 2**62),
         "filters": tuple(filters(parameters.all("filter"))),
         "page": parameters.number("page"),
         "page_size": parameters.number("pageSize", 1, 1000) or 1,
         "offset": parameters.number("offset") or 0,
         **_order(parameters),
     }
-
-
-def _since(parameters: CdxParameters) -> int:
-    text = parameters.get("from", "from_ts")
-    return max(0, earliest_millis(text)) if text else 0
-
-
-def _until(parameters: CdxParameters) -> int:
-    text = parameters.get("to")
-    return latest_millis(text) if text else 2**62
 
 
 def _order(parameters: CdxParameters) -> dict[str, Any]:
