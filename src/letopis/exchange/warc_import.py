@@ -295,7 +295,7 @@ def _capture(held: _HeldCapture) -> ImportedCapture:
     kind = said.get("warc-type", "").lower()
     content_type = said.get("content-type", "")
     if kind in ("resource", "conversion") and not content_type.startswith("application/http"):
-        status, headers, body = 200, (("Content-Type", content_type),), record.block
+        status, headers, body = 200, _resource_headers(content_type), record.block
     else:
         status, headers, body = _answer(record.block)
     own = _is_own(record)
@@ -352,6 +352,10 @@ def _look(record: SourceRecord, made: str, *, own: bool) -> LookFact | None:
         return LookFact(ident, normalize(f"http{page}"), scheme, record.block if scheme == INFO else b"")
     except BadUrl:
         return None
+
+
+def _resource_headers(content_type: str) -> Headers:
+    return (("Content-Type", content_type),)
 
 
 def _answer(block: bytes) -> tuple[int, Headers, bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -34,7 +35,8 @@ def _repeated(help: str, metavar: str = "TEXT") -> Any:
     return parameter(help, default=None, metavar=metavar, longest=_LONGEST_TEXT, doors=CLI_ONLY)
 
 
-class WatchFilter(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class WatchFilter:
     """One filter of what is compared."""
 
     kind: str

@@ -21,12 +21,15 @@ from letopis.api.requests import archive_of, origin_of, streamed_response
 from letopis.errors import UsageError
 from letopis.exchange.cdx import FIELDS, CdxRow, cdxj_line
 from letopis.exchange.exported_places import ExportedPlaces
-from letopis.replay.cdx_filters import ELSEWHERE, FIELD_INDEXES, IN_FILE, field_index
 from letopis.replay.cdx_query import (
+    ELSEWHERE,
+    FIELD_INDEXES,
+    IN_FILE,
     CdxFinder,
     CdxParameters,
     CdxQuery,
     available_query,
+    field_index,
     first_rows,
     parse_parameters,
     pywb_query,

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 from fastapi import APIRouter, Request, Response
 
 from letopis.api.access import API, principal_of
-from letopis.api.openapi import FURTHER_PATHS
+from letopis.api.door import FURTHER_PATHS
 from letopis.api.requests import origin_of
 from letopis.errors import NotFound
 from letopis.model.rights import OWN, READ, WRITE
