@@ -51,7 +51,7 @@ def transform_result(result: bytes, stylesheet: bytes | str) -> bytes:
 def run_stylesheet(document: bytes, stylesheet: bytes, what: str, bounds: XsltLimits = QUERY_BOUNDS) -> bytes:
     """The transformation in a separate process; `what` names the stylesheet in messages."""
     try:
-        return run_xslt(document, stylesheet, bounds=bounds)
+        return run_xslt(document, stylesheet, bounds)
     except UsageError as fault:
         raise UsageError(f"{what}: {fault}") from None
 

@@ -145,9 +145,9 @@ class ReplayUrls(NamedTuple):
 
     origin: str
 
-    def memento(self, time: int, url: str, form: str = "") -> str:
+    def memento(self, time: int, url: str) -> str:
         """The capture of a URL at a time."""
-        return f"{self.origin}/web/{timestamp(time)}{form}/{url}"
+        return f"{self.origin}/web/{timestamp(time)}/{url}"
 
     def inside(self, time: int, url: str, form: str = "") -> str:
         """The same for the inside of an archived page, as a path."""
