@@ -68,7 +68,7 @@ class DemoRequest(NamedTuple):
 
 
 class WorldTransport:
-    """Answers requests as the world would, a moment later by the time of the running loop; `on_request` hears of each."""
+    """Answers requests as the world would, after a moment of the running loop's time; `on_request` hears of each."""
 
     def __init__(
         self, world: World, clock: Clock, on_request: Callable[[DemoRequest], None] = lambda request: None
