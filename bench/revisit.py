@@ -164,7 +164,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     rows = [] if args.document else list(run(args.pages, args.hours, seeds))
     of_document = document()
     if args.json:
-        print(json.dumps({"worlds": [asdict(row) for row in rows], "document": [asdict(row) for row in of_document]}))
+        print(json.dumps({"worlds": [asdict(row) for row in rows], "document": [row._asdict() for row in of_document]}))
     else:
         if rows:
             _print_worlds(rows)

@@ -27,7 +27,7 @@ from letopis.cli.main import VERBS, load_verb
 from letopis.cli.main import root_command as cli
 from letopis.config import settings_table
 from letopis.monitor.monitor import Monitor, MonitoredResource
-from letopis.operations.registry import all_operations
+from letopis.operations.operation import all_operations
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "letopis"

@@ -16,7 +16,7 @@ import letopis
 from letopis import Archive, errors
 from letopis.cli.main import main
 from letopis.errors import LetopisError, Remedy, shell_words
-from letopis.operations.registry import all_operations
+from letopis.operations.operation import all_operations
 
 SOURCE = Path(letopis.__file__).parent
 DOORS = ("cli", "api", "web", "replay", "operations", "jobs/language", "daemon.py")

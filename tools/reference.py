@@ -21,7 +21,7 @@ from letopis.cli.main import VERBS, load_verb
 from letopis.cli.main import root_command as root
 from letopis.config import settings_table
 from letopis.operations import Document, Operation, Parameter, Value, parameters_of
-from letopis.operations.registry import FAMILIES, all_operations, operations_in
+from letopis.operations.operation import FAMILIES, all_operations, operations_in
 
 TARGET = Path(__file__).parent.parent / "docs" / "reference"
 SOURCE = Path(letopis.__file__ or "").parent

@@ -24,7 +24,7 @@ from letopis.cli.main import main
 from letopis.config import ServeSettings, Settings
 from letopis.model.rights import READ, WRITE
 from letopis.operations import Context
-from letopis.operations.registry import all_operations
+from letopis.operations.operation import all_operations
 
 Work = Callable[[Client], Awaitable[Any]]
 HOST = "example.org"

@@ -21,7 +21,7 @@ from letopis.cli.main import VERBS, load_verb, main
 from letopis.errors import PageChanged
 from letopis.model import Put
 from letopis.operations import Document
-from letopis.operations.registry import all_operations
+from letopis.operations.operation import all_operations
 
 URL = "http://example.org/"
 

@@ -36,9 +36,9 @@ def test_help_lists_verbs_of_packages_that_are_not_installed(tmp_path: Path) -> 
 
 def test_nothing_of_ours_imports_the_packages_or_an_extra(tmp_path: Path) -> None:
     doors = "api.app api.server cli.main cli.door cli.verbs.daemon daemon web"
-    modules = f"{doors} exchange.imports jobs.language.interpreter operations.registry"
+    modules = f"{doors} exchange.imports jobs.language.interpreter"
     names = ", ".join(f"letopis.{name}" for name in modules.split())
-    script = f"import {names}\nletopis.operations.registry.all_operations()\n"
+    script = f"import {names}\nfrom letopis.operations.operation import all_operations\nall_operations()\n"
     done = run_without_packages(tmp_path, "-c", script)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -26,8 +26,8 @@ from letopis.config import FetchSettings, Settings
 from letopis.model import Observation, Outcome, Response, WholePage, to_millis
 from letopis.operations import Document, Operation, Rows, Value
 from letopis.operations.old_names import with_old_fields
+from letopis.operations.operation import all_operations
 from letopis.operations.parameters import Door
-from letopis.operations.registry import all_operations
 
 NOW = datetime(2024, 3, 1, tzinfo=UTC)
 HOST = "example.org"

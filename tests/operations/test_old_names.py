@@ -16,7 +16,7 @@ from letopis.cli import main
 from letopis.monitor.watch import WatchSpec
 from letopis.monitor.watch_list import WatchList
 from letopis.operations.old_names import OLD_OPTIONS, OldOption, current_words
-from letopis.operations.registry import all_operations
+from letopis.operations.operation import all_operations
 
 URL = "http://example.org/"
 SINCE = "@1794787200"

@@ -23,7 +23,7 @@ from letopis.cli.context import ProgressLine
 from letopis.config import Settings, load_settings
 from letopis.operations import Context, Document, LocalContext, bind
 from letopis.operations.exchange import PART_KINDS
-from letopis.operations.registry import all_operations
+from letopis.operations.operation import all_operations
 
 SITE = "https://example.org"
 ADDRESSES = [f"{SITE}/{number}.html" for number in range(4)]

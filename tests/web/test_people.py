@@ -23,7 +23,7 @@ from letopis.model import rfc3339
 from letopis.monitor.watch import WatchSpec, parse_alert_rules
 from letopis.monitor.watch_list import WatchList
 from letopis.operations import Context
-from letopis.operations.registry import all_operations
+from letopis.operations.operation import all_operations
 from letopis.operations.runs import StartRun, start_run
 from letopis.web.audit_names import AUDIT_NAMES, AuditedThing, audited_things
 

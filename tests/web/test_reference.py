@@ -16,7 +16,7 @@ from served_archive import WebClient, fill, running
 from letopis.api.access import API
 from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of
-from letopis.operations.registry import all_operations
+from letopis.operations.operation import all_operations
 
 BROWSER = {"Accept": "text/html"}
 ROUTED = [name for name, one in all_operations().items() if one.route]

@@ -8,7 +8,6 @@ import re
 import time
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import get_type_hints
@@ -171,8 +170,8 @@ def test_a_crawl_that_knows_of_nothing_that_waits_is_not_said_to_be_a_quarter_do
     job = show_job(Context(archive, user="uwe", rights=READ | WRITE), ShowQuery(id=1)).value
     assert isinstance(job, Job)
     rests = "1/1 download: 4 fetched, 3 waiting, example.org again at 2999-01-01T00:00:00Z (pause)"
-    assert "next request" in step_words(replace(job, step=rests))
-    assert "next request" not in step_words(replace(job, step=rests, state="paused"))
+    assert "next request" in step_words(job._replace(step=rests))
+    assert "next request" not in step_words(job._replace(step=rests, state="paused"))
 
 
 def test_rows_of_a_result_are_a_table(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any
 from urllib.parse import parse_qs, quote
@@ -23,7 +22,7 @@ from letopis.archive.audit import UseCounter
 from letopis.model import to_millis
 from letopis.model.rights import OWN, READ, WRITE
 from letopis.operations import Operation, Parameter
-from letopis.operations.registry import all_operations
+from letopis.operations.operation import all_operations
 from letopis.tuples import NamedTuple
 
 API = "/api/v1"
@@ -122,8 +121,7 @@ _API_PREFIXES = ("/api/", "/web/", "/cdx/", "/feed/", "/metrics", "/mcp")
 _KEY = "letopis.principal"
 
 
-@dataclass(frozen=True, slots=True)
-class Principal:
+class Principal(NamedTuple):
     """Who is asking. `csrf` is set for people who signed in with a browser."""
 
     name: str = ""

@@ -12,14 +12,14 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from letopis import __version__
-from letopis.api import feeds, middleware, openapi
+from letopis.api import feeds, middleware
 from letopis.api.access import AccessGate
-from letopis.api.door import described_operations, operation_routes
+from letopis.api.door import described_operations, openapi_document, operation_routes
 from letopis.api.mcp import McpEndpoint
 from letopis.api.requests import install_problems
 from letopis.archive import Archive
 from letopis.archive.audit import UseCounter
-from letopis.operations.registry import all_operations
+from letopis.operations.operation import all_operations
 from letopis.replay import cdx, memento
 from letopis.replay.application import ReplayApp, ReplayHome
 from letopis.replay.origin import NO_ORIGIN, ReplayDoor
@@ -41,7 +41,7 @@ def create_app(archive: Archive, door: ReplayDoor | None = None) -> FastAPI:
     )  # fmt: skip
     _share(app, archive)
     app.state.replay_door = door or ReplayDoor(NO_ORIGIN)
-    app.openapi = partial(openapi.describe, app, _described_routes)  # type: ignore[method-assign]
+    app.openapi = partial(openapi_document, app, _described_routes)  # type: ignore[method-assign]
     install_problems(app)
     # The most frequent ones come first: routes are tried in order.
     frequent: list[Route] = [*cdx.CDX_ROUTES, *memento.MEMENTO_ROUTES, *feeds.FEED_ROUTES]

@@ -1,19 +1,23 @@
-"""REST as a door to operations: a route with its OpenAPI parameters and models for every operation that names one."""
+"""REST as a door to operations: a route with its OpenAPI parameters and models for every operation that names one.
+
+The OpenAPI document says what FastAPI knows of the routes, and the CDX, Memento and feed addresses it cannot know.
+"""
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ForwardRef, get_args, get_origin, get_type_hints
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.openapi.utils import get_openapi
 from fastapi.responses import FileResponse, JSONResponse
 from pydantic import BaseModel, create_model
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from letopis.api.access import principal_of, upload_of
 from letopis.api.requests import archive_of, problem_response, problem_responses
@@ -303,3 +307,108 @@ def _field_type(kind: Any, row: type) -> Any:
     if get_origin(kind) in (tuple, list) and isinstance(inner[0], type) and hasattr(inner[0], "_fields"):
         return list[_row_model(inner[0])]  # type: ignore[misc]
     return kind
+
+
+def _listed_parameter(name: str, text: str, *, required: bool = False, **schema: Any) -> dict[str, Any]:
+    shape = schema or {"type": "string"}
+    return {"name": name, "in": "query", "required": required, "description": text, "schema": shape}
+
+
+_SHARED = [
+    _listed_parameter("url", "Address; `prefix*` and `*.domain` are understood", required=True),
+    _listed_parameter("matchType", "Which URLs match", type="string", enum=["exact", "prefix", "host", "domain"]),
+    _listed_parameter("from", "From this time on, 1 to 14 digits", type="string", pattern="^[0-9]{1,14}$"),
+    _listed_parameter("to", "Up to this time, 1 to 14 digits", type="string", pattern="^[0-9]{1,14}$"),
+    _listed_parameter("offset", "Rows to skip", type="integer", minimum=0),
+    _listed_parameter("page", "Page of a long answer, from 0", type="integer", minimum=0),
+    _listed_parameter("pageSize", "Blocks of 1000 URLs per page", type="integer", minimum=1, maximum=1000),
+    _listed_parameter("showNumPages", "Return only the number of pages", type="boolean"),
+    _listed_parameter("closest", "Order by distance from this time", type="string", pattern="^[0-9]{1,14}$"),
+    _listed_parameter("sort", "`closest` needs `closest=`", type="string", enum=["closest", "reverse"]),
+]
+
+WAYBACK_PARAMETERS = [
+    *_SHARED,
+    _listed_parameter("fl", "Fields, with commas"),
+    _listed_parameter("filter", "`[!]field:regex`, matches the whole field", type="array", items={"type": "string"}),
+    _listed_parameter("collapse", "`field` or `field:N`", type="array", items={"type": "string"}),
+    _listed_parameter("limit", "Maximum number of rows; a negative number returns the last ones", type="integer"),
+    _listed_parameter("output", "`json` for an array of arrays", type="string", enum=["json", "text"]),
+    _listed_parameter("showResumeKey", "Return a key to continue with", type="boolean"),
+    _listed_parameter("resumeKey", "Continue after this key"),
+]
+
+PYWB_PARAMETERS = [
+    *_SHARED,
+    _listed_parameter("fields", "Fields, with commas"),
+    _listed_parameter("filter", "`[!][=|~]field:text`", type="array", items={"type": "string"}),
+    _listed_parameter("limit", "Most rows", type="integer", minimum=0),
+    _listed_parameter("output", "`json` for one object per line", type="string", enum=["json", "text"]),
+]
+
+_URL = {"name": "url", "in": "path", "required": True, "schema": {"type": "string"},
+        "description": "Address of the page as it is, with its slashes and query"}  # fmt: skip
+_DIGITS = {"type": "string", "pattern": "^[0-9]{1,14}$"}
+
+
+def _digits(name: str) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "schema": _DIGITS, "description": "1 to 14 digits"}
+
+
+def _get(summary: str, kind: str, statuses: dict[str, str], *parameters: dict[str, Any]) -> dict[str, Any]:
+    answers = {code: {"description": text} for code, text in statuses.items()}
+    if "200" in answers:
+        answers["200"] |= {"content": {kind: {"schema": {}}}}  # type: ignore[dict-item]
+    return {"get": {"summary": summary, "tags": ["memento"], "parameters": [*parameters, _URL], "responses": answers}}
+
+
+def _list(summary: str, parameters: list[dict[str, Any]]) -> dict[str, Any]:
+    answers = {"200": {"description": "Rows", "content": {"*/*": {"schema": {}}}},
+               "400": {"description": "A parameter is invalid"}}  # fmt: skip
+    return {"get": {"summary": summary, "tags": ["cdx"], "parameters": parameters, "responses": answers}}
+
+
+_GONE = {"404": "Never captured", "400": "Not an address or a time"}
+_ACCEPT = {"name": "Accept-Datetime", "in": "header", "required": False, "schema": {"type": "string"},
+           "description": "Date of RFC 1123"}  # fmt: skip
+_FORM = {"name": "form", "in": "path", "required": True, "schema": {"type": "string", "enum": ["link", "json", "cdxj"]}}
+
+FURTHER_PATHS: dict[str, Any] = {
+    "/cdx/search/cdx": _list("Captures, as the Internet Archive's CDX server lists them", WAYBACK_PARAMETERS),
+    "/web/cdx": _list("Captures, as pywb's CDX server lists them", PYWB_PARAMETERS),
+    "/web/{url}": _get("TimeGate", "text/html", {"302": "Redirect to the closest capture", **_GONE}, _ACCEPT),
+    "/web/{timestamp}/{url}": _get(
+        "A capture for browsing, with links rewritten to the same date", "*/*",
+        {"200": "The page", "302": "Redirect to the exact timestamp, or an archived redirect", **_GONE},
+        _digits("timestamp"),
+    ),
+    "/web/{timestamp}id_/{url}": _get(
+        "A capture, byte for byte as it was stored", "*/*",
+        {"200": "The bytes", "302": "Redirect to the exact timestamp, or an archived redirect", **_GONE},
+        _digits("timestamp"),
+    ),
+    "/web/timemap/{form}/{url}": _get("TimeMap: all captures", "*/*", {"200": "The list", **_GONE}, _FORM),
+    "/web/*/{url}": _get("Calendar of captures", "text/html", {"200": "A page", **_GONE}),
+    "/web/diff/{from}/{to}/{url}": _get(
+        "What changed between two captures", "text/html", {"200": "A page", **_GONE}, _digits("from"), _digits("to")
+    ),
+    "/feed/{url}": _get(
+        "Atom feed of a page; RSS under /feed/rss/, JSON Feed under /feed/json/", "application/atom+xml",
+        {"200": "Feed", **_GONE}
+    ),
+}  # fmt: skip
+
+
+def openapi_document(app: FastAPI, routes: Callable[[], Sequence[BaseRoute]]) -> dict[str, Any]:
+    """The whole document, made once, of routes that are made for it: most servers are never asked."""
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title, version=app.version, openapi_version="3.1.0", routes=routes(),
+            description="Crawls, watches, stores, maps, searches, replays and replicates the web over time.",
+        )  # fmt: skip
+        document["paths"] |= FURTHER_PATHS
+        schemes = {"token": {"type": "http", "scheme": "bearer", "description": "A token of 'letopis tokens create'"}}
+        document.setdefault("components", {})["securitySchemes"] = schemes
+        document["security"] = [{}, {"token": []}]
+        app.openapi_schema = document
+    return app.openapi_schema

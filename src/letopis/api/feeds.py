@@ -13,7 +13,6 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
 from html import escape as escape_html
 from urllib.parse import quote, unquote
 from xml.sax.saxutils import escape, quoteattr
@@ -40,6 +39,7 @@ from letopis.operations import json_value
 from letopis.operations.totals import new_change
 from letopis.operations.words import current_words
 from letopis.replay.addresses import ReplayUrls, embedded_url, http_date, path_after
+from letopis.tuples import NamedTuple
 
 MOST_ENTRIES = 30
 MOST_SHOWN = 20_000
@@ -52,8 +52,7 @@ _SAVED = re.compile(r"saved/([0-9]{1,18})")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
-@dataclass(frozen=True, slots=True)
-class FeedEntry:
+class FeedEntry(NamedTuple):
     """One version. `html` may be put into any feed reader: everything in it is escaped."""
 
     key: str
@@ -64,8 +63,7 @@ class FeedEntry:
     html: str
 
 
-@dataclass(frozen=True, slots=True)
-class Feed:
+class Feed(NamedTuple):
     """A feed before it has a format."""
 
     title: str

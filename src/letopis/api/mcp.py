@@ -27,7 +27,7 @@ from letopis.fetch import private_ok
 from letopis.lazy import lazy
 from letopis.model.rights import READ, WRITE
 from letopis.operations import Answer, BoundedWork, Context, Document, Operation, Value, bind, json_value
-from letopis.operations.registry import all_operations
+from letopis.operations.operation import all_operations
 
 if TYPE_CHECKING:
     from mcp import types
@@ -88,14 +88,11 @@ def tool_of(operation: Operation[Any, Any]) -> types.Tool:
         "required": [one.alias for one in known if one.required],
         "additionalProperties": False,
     }
+    destroys = operation.route is not None and operation.route.method == "DELETE"
     hints = types.ToolAnnotations(
-        title=operation.summary, read_only_hint=not operation.changes, destructive_hint=_destroys(operation)
+        title=operation.summary, read_only_hint=not operation.changes, destructive_hint=destroys
     )
     return types.Tool(name=operation.name, description=operation.help, input_schema=schema, annotations=hints)
-
-
-def _destroys(operation: Operation[Any, Any]) -> bool:
-    return operation.route is not None and operation.route.method == "DELETE"
 
 
 def call_tool(context: Context, name: str, given: Mapping[str, Any]) -> types.CallToolResult:

@@ -6,13 +6,13 @@ import hashlib
 import hmac
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import IPv6Address, ip_address
 
 from starlette.types import Scope
 
 from letopis.archive.accounts import Accounts, SessionRows, User
+from letopis.tuples import NamedTuple
 
 
 def login_keys(name: str, address: str, device: str = "") -> tuple[str, ...]:
@@ -53,8 +53,7 @@ def cookie_of(scope: Scope, name: str) -> str:
     return f"{name}_{port}" if port.isdigit() else name
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(NamedTuple):
     """Somebody signed in. `csrf` must come with every change."""
 
     user: User

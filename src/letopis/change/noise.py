@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from math import sqrt
@@ -302,8 +301,7 @@ class ChangedBlocks(NamedTuple):
     new: list[int]
 
 
-@dataclass(frozen=True, slots=True)
-class MuteRules:
+class MuteRules(NamedTuple):
     """The rules that people set for the changes of a page, in texts of blocks with every number as one mark.
 
     `always` never counts, nor does a block right after one of `behind`; `never` is not muted however often it changes.

@@ -59,7 +59,8 @@ class HostProfile:
         if len(counts) > 2 * self.capacity:
             self._prune()
         if self.pages >= _FADE_AT:
-            self._fade()
+            self.pages //= 2
+            self._counts = {block: count // 2 for block, count in self._counts.items() if count > 1}
 
     def boilerplate(self) -> frozenset[int]:
         """All blocks on at least 30 % of the host's documents (and on three)."""
@@ -118,10 +119,6 @@ class HostProfile:
         least, older = max(1.0, _RARE * self.pages), max(0, len(self._counts) - _LATEST)
         for block in [block for block, count in islice(self._counts.items(), older) if count <= least]:
             del self._counts[block]
-
-    def _fade(self) -> None:
-        self.pages //= 2
-        self._counts = {block: count // 2 for block, count in self._counts.items() if count > 1}
 
 
 _REACH = 4  # blocks from an anchor within which a slot is known

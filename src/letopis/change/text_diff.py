@@ -145,7 +145,7 @@ def _paired_lines(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
 
 def _likenesses(old: list[str], new: list[str]) -> list[list[float]]:
     """How much each old line has in common with each new one; 0 for what is too little."""
-    before, after = ([Counter(_letters(line).split()) for line in lines] for lines in (old, new))
+    before, after = ([Counter(_NOT_LETTERS.sub(" ", line).split()) for line in lines] for lines in (old, new))
     sizes = [[sum(map(len, words.elements())) for words in side] for side in (before, after)]
     table = []
     for x, size in zip(before, sizes[0], strict=True):
@@ -171,10 +171,6 @@ def _best_pairs(likeness: list[list[float]]) -> list[tuple[int, int]]:
         else:
             i, j = (i + 1, j) if best[i][j] == best[i + 1][j] else (i, j + 1)
     return pairs
-
-
-def _letters(text: str) -> str:
-    return _NOT_LETTERS.sub(" ", text)
 
 
 def _is_rewritten(found: Sequence[DiffPiece]) -> bool:

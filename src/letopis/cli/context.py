@@ -73,7 +73,7 @@ class CliContext:
                 f"there is no archive at {settings.archive.path}; make one with 'letopis init' or give --archive"
             )
         archive = archives.Archive.open(settings)
-        return _with_origin(archive) if archive.is_clone else archive
+        return clones.fetch_on_demand(archive) if archive.is_clone else archive
 
     def words(self) -> list[str]:
         """The shared options as words of a command line, for a process that does a part of the work."""
@@ -94,11 +94,6 @@ class CliContext:
     def output(self) -> Output:
         """Where answers go."""
         return Output(as_json=self.as_json, quiet=self.quiet)
-
-
-def _with_origin(archive: Archive) -> Archive:
-    """A clone that fetches what it has not got yet."""
-    return clones.fetch_on_demand(archive)
 
 
 def _shared_option(*flags: str, stored: str, **words: Any) -> Callable[[F], F]:

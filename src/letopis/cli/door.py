@@ -37,7 +37,7 @@ from letopis.operations import (
     json_value,
 )
 from letopis.operations.old_names import current_words, with_old_fields
-from letopis.operations.registry import operations_in
+from letopis.operations.operation import operations_in
 
 EVERYTHING = READ | WRITE | OWN
 _METAVARS = {

@@ -132,19 +132,16 @@ def _arrivals(found: Iterable[ImportedCapture], name: str, report: ImportReport)
             arrival = arrival._replace(look=imported.look)
         if imported.record is not None:
             report.beside += imported.record.pages_beside
-        if imported.facts is not None and waiting is not None and _same_check(waiting, arrival):
-            details = arrival.capture.details
-            waiting = waiting._replace(capture=waiting.capture._replace(details=details))
-            continue
+        if imported.facts is not None and waiting is not None:
+            held, facts = waiting.capture, arrival.capture
+            if (held.time, held.url) == (facts.time, facts.url):
+                waiting = waiting._replace(capture=held._replace(details=facts.details))
+                continue
         if waiting is not None:
             yield waiting
         waiting = arrival
     if waiting is not None:
         yield waiting
-
-
-def _same_check(capture: Arrival, facts: Arrival) -> bool:
-    return capture.capture.time == facts.capture.time and capture.capture.url == facts.capture.url
 
 
 def _arrival(imported: ImportedCapture, report: ImportReport, where: str) -> Arrival | None:

@@ -18,7 +18,7 @@ from letopis.archive.captures import REPEAT, TOO_LARGE, UNKNOWN_TYPE, VERSION, C
 from letopis.archive.cluster import LocalRunner, PieceRunner
 from letopis.exchange.selection import ExportPart, ExportSelection, export_parts
 from letopis.exchange.warc_records import WarcRecord, is_revisit
-from letopis.model import Check, Hop, header, stamp14
+from letopis.model import Check, header, stamp14
 from letopis.model.times import timestamp
 from letopis.tuples import NamedTuple
 from letopis.urls import surt
@@ -60,7 +60,8 @@ def cdx_rows(
         name, url, time, status, head, sha1, length, redirect, kind = capture
         stamp = timestamp(time)
         if redirect is not None:
-            add((name, stamp, url, _redirect_type(redirect), str(redirect.status), EMPTY_DIGEST, "0", time))
+            media_type = _media_type(header(redirect.headers, "content-type"))
+            add((name, stamp, url, media_type, str(redirect.status), EMPTY_DIGEST, "0", time))
         elif kind == VERSION:
             add((name, stamp, url, kinds[head], str(status), digest, str(length), time))
         elif kind == REPEAT and (status != 304 or resolved is not None):
@@ -74,10 +75,6 @@ def cdx_rows(
             kept = "-" if kind == TOO_LARGE else EMPTY_DIGEST
             add((name, stamp, url, kinds[head], str(status), kept, "0", time))
     return rows
-
-
-def _redirect_type(redirect: Hop) -> str:
-    return _media_type(header(redirect.headers, "content-type"))
 
 
 def _media_type(content_type: str) -> str:

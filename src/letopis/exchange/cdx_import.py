@@ -14,7 +14,6 @@ import zlib
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
@@ -63,8 +62,7 @@ class _IndexedRecord(NamedTuple):
         return bool(self.method) or not self.length
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
+class _Span(NamedTuple):
     start: int
     end: int
     only: _IndexedRecord | None = None

@@ -56,7 +56,7 @@ def _looks(log: dict[str, Any], name: str) -> dict[str, LookFact]:
     """The looks that entries belong to: the page is the entry of that URL, or the first one."""
     asked: dict[str, list[tuple[str, str]]] = {}
     for entry in map(_object, log["entries"]):
-        if url := _asked_url(entry):
+        if url := web_url(_object(entry.get("request")).get("url")):
             asked.setdefault(str(entry.get("pageref")), []).append((str(entry.get("startedDateTime")), url))
     found: dict[str, LookFact] = {}
     for page in _pages(log):
@@ -70,10 +70,6 @@ def _looks(log: dict[str, Any], name: str) -> dict[str, LookFact]:
 def _pages(log: dict[str, Any]) -> Iterator[dict[str, Any]]:
     pages = log.get("pages")
     return map(_object, pages if isinstance(pages, list) else ())
-
-
-def _asked_url(entry: dict[str, Any]) -> str:
-    return web_url(_object(entry.get("request")).get("url"))
 
 
 def _own_looks(log: dict[str, Any]) -> Iterator[ImportedCapture]:

@@ -6,7 +6,6 @@ import base64
 import json
 import textwrap
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import datetime
 from email.header import Header
 from email.utils import format_datetime
@@ -128,7 +127,7 @@ def markdown_documents(
     archive: Archive, selected: ExportSelection, progress: Callable[[int], None]
 ) -> Iterator[MarkdownDocument]:
     """The newest version of each page of the selection that says something, in the order of their first check."""
-    newest = replace(selected, latest=True)
+    newest = selected._replace(latest=True)
     for count, row in enumerate(selected.resources(archive), 1):
         progress(count)
         for check in newest.checks(archive, row.url):

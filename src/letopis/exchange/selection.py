@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 from letopis.archive import Archive
@@ -27,8 +26,7 @@ from letopis.urls import site as site_of
 _NEWS = (Outcome.NEW, Outcome.CHANGED)
 
 
-@dataclass(frozen=True, slots=True)
-class ExportSelection:
+class ExportSelection(NamedTuple):
     """Empty values select everything; several of them select what fits all."""
 
     site: str = ""

@@ -55,8 +55,7 @@ class SourceHints:
 MOST_WATCHES = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedWatch:
+class ImportedWatch(NamedTuple):
     """A page to watch: seconds between checks (None: as the settings say), and filters (kind, expression).
 
     `left_out` names what has no counterpart.
@@ -271,8 +270,7 @@ CaptureSourceReader = Callable[[Path, SourceHints, ImportReport], Iterator[Impor
 WatchSourceReader = Callable[[Path], Iterator[ImportedWatch]]
 
 
-@dataclass(frozen=True, slots=True)
-class FileReader:
+class FileReader(NamedTuple):
     """One format of files: `fits` looks at how a file begins; it reads captures, or names pages to watch, or both."""
 
     kind: str

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from html import escape, unescape
 from pathlib import Path
 
@@ -234,8 +233,7 @@ _NEWS = (Outcome.NEW, Outcome.CHANGED)
 _REMEMBERED = 50_000
 
 
-@dataclass(frozen=True, slots=True)
-class CopyReport:
+class CopyReport(NamedTuple):
     """Files of the copy; how many of them this run wrote, and how many it removed."""
 
     files: int
@@ -260,7 +258,7 @@ def export_static(
     """
     selected.resources(archive)
     folder = CopyFolder(target)
-    copy = _CopyRun(archive, folder, replace(selected, latest=False))
+    copy = _CopyRun(archive, folder, selected._replace(latest=False))
     for count, shown in enumerate(copy.pages(), 1):
         copy.write(shown)
         progress(count)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from datetime import datetime
 from itertools import chain
 
@@ -271,7 +270,7 @@ def _with_request(records: Iterator[ExportedRecord], came: StoredExchange | None
             continue
         place = next(place for place, (name, _) in enumerate(record.headers, 1) if name == "WARC-Target-URI")
         fields = (*record.headers[:place], *exchange_fields(sent), *record.headers[place:])
-        yield exported._replace(record=replace(record, headers=fields))
+        yield exported._replace(record=record._replace(headers=fields))
         answer, date = header(record.headers, "warc-record-id"), rfc3339(check.checked_at)
         yield ExportedRecord(request_record(sent, check.url, check.final_url, date, answer), check)
 

@@ -15,7 +15,6 @@ import re
 import uuid
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any, BinaryIO, Literal
@@ -162,8 +161,7 @@ def _folded_fields(lines: list[str]) -> Headers:
 WarcCompression = Literal["gzip", "zstd", "none"]
 
 
-@dataclass(frozen=True, slots=True)
-class WarcRecord:
+class WarcRecord(NamedTuple):
     """One WARC record: its headers in order, and its block. The length is that of the block, whatever they say."""
 
     headers: tuple[tuple[str, str], ...]

@@ -15,7 +15,6 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
@@ -47,6 +46,7 @@ from letopis.errors import Busy, LetopisError, shell_words
 from letopis.fetch import Origin, private_ok
 from letopis.jobs.documents import result_xml
 from letopis.model import rfc3339, to_millis
+from letopis.tuples import NamedTuple
 
 MAX_LOG_LENGTH = 256 * 1024
 """Signs of a log that are kept: its beginning and its end."""
@@ -82,8 +82,7 @@ class StopReason(StrEnum):
     STOPPED = "stopped"
 
 
-@dataclass(frozen=True, slots=True)
-class JobTiming:
+class JobTiming(NamedTuple):
     """Seconds: a worker without a heartbeat for `lease` counts as dead; a job may run for `run_time`, and has `grace`
     to stop when it is told to.
     """
@@ -267,8 +266,7 @@ def _lower(kind: int, most: int) -> None:
     resource.setrlimit(kind, (value, hard))
 
 
-@dataclass(frozen=True, slots=True)
-class WorkOrder:
+class WorkOrder(NamedTuple):
     """Work for a package for about `seconds`, under the name `holder`, with these settings."""
 
     package: str
@@ -287,8 +285,7 @@ class WorkOrder:
         return cls(package, holder, seconds, load_settings(None, {}, changed))
 
 
-@dataclass(frozen=True, slots=True)
-class JobContext:
+class JobContext(NamedTuple):
     """What the steps of one job may use: the archive, the requester, and the progress.
 
     `output` is a folder for files, None if none may be written.
@@ -310,8 +307,7 @@ class JobContext:
         return self.requester.name
 
 
-@dataclass(frozen=True, slots=True)
-class JobLanguage:
+class JobLanguage(NamedTuple):
     """How a job file is read and run; `run` raises if it is told to stop."""
 
     parse: Callable[[bytes], JobQuery]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
 from pathlib import Path
@@ -22,6 +21,7 @@ from letopis.jobs.documents import MAX_XML_BYTES, read_schema, read_xml
 from letopis.jobs.execution import JobContext
 from letopis.jobs.xslt import XsltLimits, run_xslt
 from letopis.lazy import etree
+from letopis.tuples import NamedTuple
 
 STYLESHEETS = {
     "map-page": "a page with the hierarchical map of a site",
@@ -51,7 +51,7 @@ def transform_result(result: bytes, stylesheet: bytes | str) -> bytes:
 def run_stylesheet(document: bytes, stylesheet: bytes, what: str, bounds: XsltLimits = QUERY_BOUNDS) -> bytes:
     """The transformation in a separate process; `what` names the stylesheet in messages."""
     try:
-        return run_xslt(document, stylesheet, bounds=bounds)
+        return run_xslt(document, stylesheet, bounds)
     except UsageError as fault:
         raise UsageError(f"{what}: {fault}") from None
 
@@ -82,8 +82,7 @@ _PACKAGE_KEYS = {"description": "", "query": "query.xsl", "schema": "query.xsd",
 PerformQuery = Callable[[JobQuery, JobContext], bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class JobPackage:
+class JobPackage(NamedTuple):
     """One package. `origin` says where it comes from; `perform` is set for those written in Python."""
 
     name: str
@@ -142,11 +141,8 @@ def package_named(name: str, settings: Settings) -> JobPackage:
 
 def _installed_packages() -> Iterator[JobPackage]:
     for point in entry_points(group=ENTRY_POINT_GROUP):
-        yield JobPackage(point.name, _origin_of(point), f"entry point {point.value}", perform=_loaded_when_run(point))
-
-
-def _origin_of(point: EntryPoint) -> str:
-    return f"provided by {point.dist.name}" if point.dist else ""
+        origin = f"provided by {point.dist.name}" if point.dist else ""
+        yield JobPackage(point.name, origin, f"entry point {point.value}", perform=_loaded_when_run(point))
 
 
 def _loaded_when_run(point: EntryPoint) -> PerformQuery:

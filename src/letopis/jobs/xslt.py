@@ -16,9 +16,6 @@ from letopis.errors import UsageError
 from letopis.lazy import etree
 from letopis.tuples import NamedTuple
 
-MAX_SECONDS = 60.0
-MAX_MEMORY = 4 * 1024**3
-MAX_OUTPUT = 1024**3
 MAX_STYLESHEET = 1024 * 1024
 _STOPPED_MESSAGE = "it took longer than {seconds:g} s or too much memory"
 _NO_ACCESS = {
@@ -33,18 +30,18 @@ _NO_ACCESS = {
 class XsltLimits(NamedTuple):
     """What a transformation may use: processor time, memory, and bytes of its result."""
 
-    seconds: float = MAX_SECONDS
-    memory: int = MAX_MEMORY
-    output: int = MAX_OUTPUT
+    seconds: float = 60.0
+    memory: int = 4 * 1024**3
+    output: int = 1024**3
 
 
-def run_xslt(
-    document: bytes, stylesheet: bytes, *, seconds: float = MAX_SECONDS, bounds: XsltLimits | None = None
-) -> bytes:
+_USUAL_BOUNDS = XsltLimits()
+
+
+def run_xslt(document: bytes, stylesheet: bytes, bounds: XsltLimits = _USUAL_BOUNDS) -> bytes:
     """What the stylesheet makes of the document; UsageError says what is wrong with it."""
     if len(stylesheet) > MAX_STYLESHEET:
         raise UsageError("the stylesheet is larger than 1 MiB; give a smaller one")
-    bounds = bounds or XsltLimits(seconds)
     given = b"%d\n" % len(stylesheet) + stylesheet + document
     words = [f"{bounds.seconds:g}", str(bounds.memory), str(bounds.output)]
     # By its path and not as a module: the rest of this unit costs ten times the start.

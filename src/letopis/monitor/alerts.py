@@ -13,8 +13,6 @@ from letopis.monitor.watch import AlertKind, AlertRule, Watch
 from letopis.tuples import NamedTuple
 
 _JSON = json.JSONEncoder(separators=(",", ":")).encode
-_SAME_STATUS = {304: 200}
-"""A 304 stands for the answer that it spares us."""
 
 
 class WatchState(NamedTuple):
@@ -126,23 +124,16 @@ def _rules(when: tuple[AlertRule, ...]) -> dict[AlertKind, AlertRule]:
 
 def _of_check(watch: Watch, state: WatchState, check: Check) -> list[Alert]:
     """What one check says by itself: up or down, another status, another target."""
-    found: list[Alert] = []
-    rules = _rules(watch.when)
-    for kind, sentence_of in _CHECK_RULES.items():
-        sentence = sentence_of(watch, state, check) if kind in rules else ""
-        if sentence:
-            found.append(Alert(kind, check.checked_at, sentence))
-    return found
+    asked = ((kind, sentence_of) for kind, sentence_of in _CHECK_RULES.items() if kind in _rules(watch.when))
+    said = ((kind, sentence_of(watch, state, check)) for kind, sentence_of in asked)
+    return [Alert(kind, check.checked_at, sentence) for kind, sentence in said if sentence]
 
 
 def _unavailable(watch: Watch, state: WatchState, check: Check) -> str:
-    if (
-        check.available is not False
-        or state.down
-        or state.failures + 1 < _rules(watch.when)[AlertKind.UNAVAILABLE].amount
-    ):
+    failures = state.failures + 1
+    if check.available is not False or state.down or failures < _rules(watch.when)[AlertKind.UNAVAILABLE].amount:
         return ""
-    times = f"{state.failures + 1} times in a row" if state.failures else "now"
+    times = f"{failures} times in a row" if failures > 1 else "now"
     return f"{_subject(watch)} is unavailable {times}: {check.error or f'status {check.status}'}"
 
 
@@ -185,7 +176,7 @@ _CHECK_RULES: dict[AlertKind, Callable[[Watch, WatchState, Check], str]] = {
 
 
 def _status(check: Check) -> int:
-    return _SAME_STATUS.get(check.status, check.status)
+    return 200 if check.status == 304 else check.status  # a 304 stands for the answer that it spares us
 
 
 def _after(watch: Watch, state: WatchState, check: Check) -> WatchState:
@@ -204,7 +195,8 @@ def _of_version(watch: Watch, history: WatchHistory, change: WatchDifference, *,
     """What a new version says: that it changed, or else that the watch sees nothing of it, which is told once."""
     if AlertKind.CHANGED not in _rules(watch.when):
         return []
-    if not first and change.counts and (change.problem or _interests(watch, change)):
+    fits = all(one.holds(change.added, change.removed, change.share) for one in watch.conditions)
+    if not first and change.counts and (change.problem or fits):
         return [_changed(watch, history, change, _change_words(change))]
     if change.empty and not history.state.blind:
         return [_changed(watch, history, change, "shows nothing that the filters of the watch select; change them")]
@@ -215,24 +207,16 @@ def _appeared(watch: Watch, history: WatchHistory) -> list[Alert]:
     """That a page which was asked in vain has its first version; conditions about its text cannot be judged."""
     state, rules = history.state, _rules(watch.when)
     asked = state.judged and (state.failures or state.status)
-    if not asked or AlertKind.CHANGED not in rules or watch.conditions or (state.failures and _told_up(rules, state)):
+    told_up = AlertKind.RECOVERED in rules and (state.down or AlertKind.UNAVAILABLE not in rules)
+    if not asked or AlertKind.CHANGED not in rules or watch.conditions or (state.failures and told_up):
         return []
     before = "it was too large to be stored" if not state.failures else f"it answered with status {state.status}"
     said = before if state.status else "it did not answer"
     return [Alert(AlertKind.CHANGED, _checked(history), f"{_subject(watch)} has appeared; before, {said}")]
 
 
-def _told_up(rules: dict[AlertKind, AlertRule], state: WatchState) -> bool:
-    """Whether an alert says already that the page is available again."""
-    return AlertKind.RECOVERED in rules and (state.down or AlertKind.UNAVAILABLE not in rules)
-
-
 def _checked(history: WatchHistory) -> datetime:
     return history.checks[-1].checked_at if history.checks else history.now
-
-
-def _interests(watch: Watch, change: WatchDifference) -> bool:
-    return all(one.holds(change.added, change.removed, change.share) for one in watch.conditions)
 
 
 def _changed(watch: Watch, history: WatchHistory, change: WatchDifference, said: str) -> Alert:

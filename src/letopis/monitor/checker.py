@@ -90,7 +90,9 @@ class Checker:
         for start in range(0, len(due), BATCH):
             batch = due[start : start + BATCH]
             found, late = await self._check_batch(batch, options, math.inf)
-            answers |= found | {url: self._not_asked(url, error) for url, error in late.items()}
+            now = self._archive.clock()
+            answers |= {url: Check(url, url, now, None, 0, Outcome.REFUSED, error=str(late[url])) for url in late}
+            answers |= found
             progress(len(batch))
         return [answers[url] for url in urls]
 
@@ -142,10 +144,9 @@ class Checker:
         again = (Outcome.REFUSED, Outcome.TOO_LARGE) if options.force or options.large else (Outcome.REFUSED,)
         for row in fresh:
             check = self._recorded(row.url)
-            if check.outcome in again:
-                continue
-            news = self._news(row.url, seen.get(row.resource), row.newest, check.outcome)
-            answers[row.url] = check._replace(cached=True, changed_for_you=news)
+            if check.outcome not in again:
+                news = self._news(row.url, seen.get(row.resource), row.newest, check.outcome)
+                answers[row.url] = check._replace(cached=True, changed_for_you=news)
         marks.move_to_newest(url for url, check in answers.items() if check.available)
         return answers
 
@@ -176,9 +177,8 @@ class Checker:
 
         Looks of this process at one host come one after the other.
         """
-        settings = self._archive.settings
         looking = LookOptions(
-            limits_of(settings.fetch), options.private_ok, head=options.head, force=options.force,
+            limits_of(self._archive.settings.fetch), options.private_ok, head=options.head, force=options.force,
             large=options.large or options.force, browser=options.browser, requisites=options.requisites,
             steps=options.steps, headers=options.headers,
         )  # fmt: skip
@@ -186,7 +186,6 @@ class Checker:
         for url in urls:
             hosts.setdefault(host_of(url), []).append(url)
         waiting, clock = iter(hosts.items()), asyncio.get_running_loop().time
-
         tell = tell_once(options.waiting, options.patience, self._archive.clock)
         whole = Patience(options.patience, options.stopped, tell)
 
@@ -199,20 +198,14 @@ class Checker:
                         continue
                     left = deadline - clock()
                     patience = whole if left >= whole.seconds else whole._replace(seconds=left)
-                    await lock.acquire()
-                    try:
-                        fields = looking.headers + options.logins.get(url, ())
-                        asked = looking._replace(headers=fields)
-                        found[url] = await self._visitor.look(url, known.get(url), asked, patience, host)
-                    except NoTurn as error:
-                        found[url] = error
-                    finally:
-                        lock.release()
+                    asked = looking._replace(headers=looking.headers + options.logins.get(url, ()))
+                    async with lock:
+                        try:
+                            found[url] = await self._visitor.look(url, known.get(url), asked, patience, host)
+                        except NoTurn as error:
+                            found[url] = error
 
-        await asyncio.gather(*(work() for _ in range(min(len(hosts), settings.monitor.concurrency))))
-
-    def _not_asked(self, url: str, error: NoTurn) -> Check:
-        return Check(url, url, self._archive.clock(), None, 0, Outcome.REFUSED, error=str(error))
+        await asyncio.gather(*(work() for _ in range(min(len(hosts), self._archive.settings.monitor.concurrency))))
 
     def _recorded(self, url: str) -> Check:
         last = self._archive.answers.last_check(url)

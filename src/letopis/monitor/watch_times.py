@@ -107,7 +107,7 @@ class Cron(NamedTuple):
         end = now + timedelta(days=366 * _CRON_YEARS)
         while now <= end:
             if not self._fits_day(now):
-                now = _day(now) + timedelta(days=1)
+                now = now.replace(hour=0, minute=0) + timedelta(days=1)
             elif now.hour not in self.hours:
                 now = now.replace(minute=0) + timedelta(hours=1)
             elif now.minute not in self.minutes:
@@ -121,10 +121,6 @@ class Cron(NamedTuple):
             return False
         day, weekday = moment.day in self.days, moment.isoweekday() % 7 in self.weekdays
         return day and weekday if self.any_day else day or weekday
-
-
-def _day(moment: datetime) -> datetime:
-    return moment.replace(hour=0, minute=0)
 
 
 def _values(text: str, kind: _CronField) -> frozenset[int]:

@@ -1,9 +1,8 @@
 """Every question and every command of Letopis once: parameters, right, rows, errors, progress, cancelling."""
 
 from letopis.model import json_value
-from letopis.operations.answers import Answer, Document, Rows, Value
 from letopis.operations.context import BoundedWork, Cancelled, Context, LocalContext, Progress, Silent
-from letopis.operations.operation import Operation, Route, operation
+from letopis.operations.operation import Answer, Document, Operation, Route, Rows, Value, operation
 from letopis.operations.parameters import Parameter, bind, parameter, parameters_of
 
 __all__ = [

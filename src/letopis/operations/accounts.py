@@ -22,10 +22,10 @@ from letopis.archive.accounts import (
 from letopis.archive.audit import AuditEntry, audit_entries, last_done
 from letopis.errors import Busy, NotFound, QuotaUsedUp, Refused, UsageError
 from letopis.model import from_millis, to_millis
-from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, Value, operation
 from letopis.operations.parameters import NOT_CLI, NoParameters, Parameters, parameter
+from letopis.tuples import NamedTuple
 
 Role = Literal["guest", "user", "owner"]
 TokenScope = Literal["read", "write"]
@@ -41,8 +41,7 @@ def account_name(help: str) -> Any:
     return parameter(help, argument=True, longest=LONGEST_NAME)
 
 
-@dataclass(frozen=True, slots=True)
-class UserRow:
+class UserRow(NamedTuple):
     """A user, as shown to others."""
 
     name: str
@@ -103,8 +102,7 @@ class RemoveUserCommand(Parameters):
     name: str = account_name(_USER)
 
 
-@dataclass(frozen=True, slots=True)
-class RemovedUser:
+class RemovedUser(NamedTuple):
     """The user that was removed."""
 
     name: str
@@ -223,8 +221,7 @@ class CreateTokenCommand(Parameters):
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class NewToken:
+class NewToken(NamedTuple):
     """A token, shown only this once; without a user it acts for the person who runs the archive."""
 
     name: str
@@ -256,8 +253,7 @@ def create_token(context: Context, asked: CreateTokenCommand) -> Value[NewToken]
     return Value(NewToken(asked.name, name, asked.scope, token, expires))
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRow:
+class TokenRow(NamedTuple):
     """A token without its secret; `last_used` is updated at most once a minute."""
 
     name: str
@@ -291,8 +287,7 @@ class RevokeTokenCommand(Parameters):
     name: str = account_name("Which token.")
 
 
-@dataclass(frozen=True, slots=True)
-class RevokedToken:
+class RevokedToken(NamedTuple):
     """The token that was revoked."""
 
     name: str
@@ -403,8 +398,7 @@ class RevokeInvitationCommand(Parameters):
     id: int = parameter("Number of the invitation.", argument=True, at_least=1, at_most=2**63 - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class RevokedInvitation:
+class RevokedInvitation(NamedTuple):
     """The invitation that was revoked."""
 
     id: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -16,9 +15,8 @@ from letopis.model import from_millis
 from letopis.monitor.notifications import TestSource, send_test, shown_target
 from letopis.monitor.watch import WatchedValue
 from letopis.monitor.watch_list import WatchList
-from letopis.operations.answers import Rows
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, operation
 from letopis.operations.parameters import Parameters, parameter
 from letopis.operations.saved_searches import OneSavedSearch, SavedQuestion, own_search
 from letopis.operations.watch_options import refuse_others
@@ -41,8 +39,7 @@ class AlertsQuery(Parameters):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class AlertDetails:
+class AlertDetails(NamedTuple):
     """An alert of a watch or a saved search: its number, name and tag at that time; `version` is what it saw.
 
     `difference` is what the filters of a watch left of a change: removed (-) and added (+) lines. For a saved search
@@ -90,8 +87,7 @@ class DeliveriesQuery(Parameters):
     limit: int = parameter("Maximum number of rows.", default=100, at_least=1, at_most=1000)
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(NamedTuple):
     """An alert, or a test, and its delivery to one target; only owners see the target in full.
 
     `kind` is that of the alert, or test; `saved` is the number of its saved search, if it has one; `state` is
@@ -131,8 +127,7 @@ def _delivery(context: Context, row: DeliveryRow, alert: AlertRow) -> Delivery:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class TestedTarget:
+class TestedTarget(NamedTuple):
     """Whether a target accepted a test notification, and if not, why; only owners see the target in full.
 
     `url` is the page of the watch, or the page of the web interface for the saved search.

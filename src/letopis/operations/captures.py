@@ -10,10 +10,9 @@ from letopis.archive.sets import CaptureSet
 from letopis.errors import NotFound
 from letopis.exchange.warc_records import picture_type
 from letopis.model import rfc3339
-from letopis.operations.answers import Document, Rows
 from letopis.operations.checks import PageListQuery
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Document, Rows, operation
 from letopis.operations.parameters import Parameters, parameter
 from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url

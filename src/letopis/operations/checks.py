@@ -14,9 +14,8 @@ from letopis.lazy import lazy
 from letopis.model import Check, Outcome, to_millis
 from letopis.model.page import NOT_JUDGED
 from letopis.model.printing import counted
-from letopis.operations.answers import Rows
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, operation
 from letopis.operations.parameters import CLI_ONLY, NOT_CLI, Parameters, parameter, require_span
 from letopis.tuples import NamedTuple
 from letopis.urls import join, parse_user_url

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
@@ -26,11 +25,11 @@ from letopis.lazy import lazy
 from letopis.model import rfc3339
 from letopis.model.printing import counted
 from letopis.monitor.watch_list import WatchList
-from letopis.operations.answers import Value
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Value, operation
 from letopis.operations.parameters import Parameters, parameter
 from letopis.schedule.policies import VisitState, format_span
+from letopis.tuples import NamedTuple
 from letopis.urls import parse_seed_url, parse_user_url, site
 from letopis.urls.scope import ScopeKind
 
@@ -86,8 +85,7 @@ class EnqueueSeedsCommand(Parameters):
     revisit_now: bool = parameter("Visit all known pages of the seeds' hosts again now.", default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class CrawlQueued:
+class CrawlQueued(NamedTuple):
     """The accepted seeds, and how many pages are newly queued."""
 
     seeds: tuple[str, ...]
@@ -129,8 +127,7 @@ class DropSiteCommand(Parameters):
     site: str = parameter("A host (host[:port]) or an address.", argument=True)
 
 
-@dataclass(frozen=True, slots=True)
-class SiteDropped:
+class SiteDropped(NamedTuple):
     """How many planned visits of a site were removed."""
 
     site: str
@@ -159,8 +156,7 @@ class CrawlStatusQuery(Parameters):
     quick: bool = parameter("Skip figures that are slow on a large archive: ready hosts, fresh copies.", default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class CrawlStatus:
+class CrawlStatus(NamedTuple):
     """The status of crawling: `new` URLs wait for a first visit, `again` are revisited regularly, `due` of them now.
 
     Of all fetches, `first_visits` requested a page for the first time. `ready` hosts may be requested now;
@@ -213,8 +209,7 @@ class VisitQuery(Parameters):
     url: str = parameter("Address of the page.", argument=True)
 
 
-@dataclass(frozen=True, slots=True)
-class VisitExplanation:
+class VisitExplanation(NamedTuple):
     """When and why a page is visited next, by a crawl or by its watch; `policy` is that of crawls, or `watch`."""
 
     url: str

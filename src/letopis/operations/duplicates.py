@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from letopis.archive import READ, Archive
 from letopis.archive.cluster import spread_over
 from letopis.archive.index_facts import equal_contents, require_site
 from letopis.errors import UnknownUrl, UsageError
 from letopis.index.near_duplicates import MIN_LIKENESS, DuplicatePair, duplicates_in_site, duplicates_of_page
-from letopis.operations.answers import Rows
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, operation
 from letopis.operations.parameters import CLI_ONLY, Parameters, parameter
+from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 
 _MAX_COPIES = 200
@@ -78,8 +76,7 @@ class CopiesQuery(Parameters):
     limit: int = parameter("Maximum number of documents.", default=_MAX_COPIES, at_least=1, at_most=10_000)
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentCopies:
+class DocumentCopies(NamedTuple):
     """A document that is the newest version of several addresses, with some of these."""
 
     title: str

@@ -8,7 +8,6 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -33,9 +32,8 @@ from letopis.exchange.wacz_export import export_wacz
 from letopis.exchange.warc_export import located_members, warc_members
 from letopis.exchange.warc_records import WarcCompression
 from letopis.model.printing import counted
-from letopis.operations.answers import Document, Value
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Document, Value, operation
 from letopis.operations.parameters import Parameters, parameter, require_span
 from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url, site
@@ -242,7 +240,7 @@ def _write_wacz(export: _Export, target: Path) -> dict[str, int]:
 
 
 def _write_static(export: _Export, target: Path) -> dict[str, int]:
-    return asdict(export_static(export.context.archive, target, export.asked.selected, export.counted))
+    return export_static(export.context.archive, target, export.asked.selected, export.counted)._asdict()
 
 
 def _write_parquet(export: _Export, target: Path) -> dict[str, int]:
@@ -259,7 +257,7 @@ def _write_markdown(export: _Export, target: Path) -> dict[str, int]:
     """One file where the name is that of one, else a folder."""
     if target.suffix in (".md", ".markdown"):
         return _write_pieces(export, target)
-    return asdict(export_markdown(export.context.archive, target, export.asked.selected, export.counted))
+    return export_markdown(export.context.archive, target, export.asked.selected, export.counted)._asdict()
 
 
 class _Format(NamedTuple):

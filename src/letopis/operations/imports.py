@@ -8,7 +8,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
@@ -23,11 +22,10 @@ from letopis.lazy import lazy
 from letopis.model.printing import counted
 from letopis.monitor.watch import WatchSpec, parse_filters
 from letopis.monitor.watch_list import WatchList
-from letopis.operations.answers import Value
 from letopis.operations.context import Cancelled, Context
 from letopis.operations.crawls import MAX_SEEDS, CrawlScope
 from letopis.operations.job_rows import Job, job_of, requester_of
-from letopis.operations.operation import operation
+from letopis.operations.operation import Value, operation
 from letopis.operations.parameters import Parameters, parameter
 from letopis.operations.watch_options import LONGEST_TAG
 from letopis.tuples import NamedTuple
@@ -239,7 +237,7 @@ class _Import(NamedTuple):
 
     def _watched(self, report: ImportReport) -> int:
         watches = WatchList(self.context.archive)
-        wishes = (replace(wish, tag=wish.tag or self.tag) for wish in self._named())
+        wishes = (wish._replace(tag=wish.tag or self.tag) for wish in self._named())
         return sum(_watch_imported(watches, self.context, wish, report) for wish in wishes)
 
     def _queued(self, report: ImportReport) -> int:

@@ -32,9 +32,8 @@ from letopis.jobs.packages import (
 )
 from letopis.lazy import etree, regex
 from letopis.model import parse_duration, parse_time
-from letopis.operations.operation import Operation
+from letopis.operations.operation import Operation, all_operations
 from letopis.operations.parameters import Parameter, bind
-from letopis.operations.registry import all_operations
 from letopis.urls import parse_user_url, site
 from letopis.urls.rules import rules_from_element
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -16,8 +14,9 @@ from letopis.errors import LetopisError, NotFound
 from letopis.lazy import lazy
 from letopis.model import from_millis, to_millis
 from letopis.model.rights import READ
-from letopis.operations.answers import Document
 from letopis.operations.context import Context
+from letopis.operations.operation import Document
+from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from letopis.jobs import documents, supervisor
@@ -29,8 +28,7 @@ XML_TYPE = "application/xml"
 _POLL_SECONDS = 0.2
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """One job. `progress` is 0 to 1; `error` is the class of the error with which it failed."""
 
     id: int
@@ -56,8 +54,7 @@ class Job:
         return self.state in ENDED
 
 
-@dataclass(frozen=True, slots=True)
-class StoredQuery:
+class StoredQuery(NamedTuple):
     """A query that is stored under a name; `answer` is the job with its last good result, `every` is in seconds."""
 
     name: str
@@ -72,16 +69,14 @@ class StoredQuery:
     uses: int
 
 
-@dataclass(frozen=True, slots=True)
-class ForgottenQuery:
+class ForgottenQuery(NamedTuple):
     """A query that is no longer stored."""
 
     name: str
     removed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class PackageInfo:
+class PackageInfo(NamedTuple):
     """A package that queries can be sent to."""
 
     name: str
@@ -89,16 +84,14 @@ class PackageInfo:
     origin: str
 
 
-@dataclass(frozen=True, slots=True)
-class JobFile:
+class JobFile(NamedTuple):
     """A file that a job has written."""
 
     name: str
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class RemovedJobs:
+class RemovedJobs(NamedTuple):
     """How many old jobs were removed."""
 
     jobs: int
@@ -175,8 +168,4 @@ def _wait(context: Context, job: Job) -> None:
         if claims.kept(to_millis(archive.clock())):
             time.sleep(_POLL_SECONDS)
         else:
-            asyncio.run(_work_off(context, job.package, over))
-
-
-async def _work_off(context: Context, package: str, over: Callable[[], bool]) -> None:
-    await supervisor.Supervisor(context.archive, only=package).run_until(over)
+            asyncio.run(supervisor.Supervisor(archive, only=job.package).run_until(over))

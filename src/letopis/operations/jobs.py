@@ -19,7 +19,6 @@ from letopis.errors import NotFound, UsageError
 from letopis.jobs.documents import result_json, result_xml
 from letopis.jobs.packages import packages, stylesheet_named, transform_result
 from letopis.model import json_value
-from letopis.operations.answers import Document, Rows, Value
 from letopis.operations.context import Context
 from letopis.operations.job_files import fetched_urls, parse_job_file, refuse_steps, with_permission
 from letopis.operations.job_rows import (
@@ -36,7 +35,7 @@ from letopis.operations.job_rows import (
     requester_of,
     stored_query_of,
 )
-from letopis.operations.operation import operation
+from letopis.operations.operation import Document, Rows, Value, operation
 from letopis.operations.parameters import CLI_ONLY, NoParameters, Parameters, parameter
 
 MAX_JOBS = 10_000

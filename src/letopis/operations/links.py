@@ -26,11 +26,10 @@ from letopis.lazy import lazy, np
 from letopis.model import Change, to_millis
 from letopis.model.printing import counted
 from letopis.monitor import CheckOptions
-from letopis.operations.answers import Document, Rows
 from letopis.operations.checks import check_pages
 from letopis.operations.context import Context
 from letopis.operations.indexes import current_graph, known_site
-from letopis.operations.operation import operation
+from letopis.operations.operation import Document, Rows, operation
 from letopis.operations.parameters import CLI_ONLY, NOT_CLI, NOT_HTTP, Parameters, parameter
 from letopis.urls import parse_user_url, site
 

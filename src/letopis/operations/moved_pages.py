@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
@@ -15,11 +14,11 @@ from letopis.archive import READ, Archive
 from letopis.archive.index_facts import captured_urls, gone_since, require_site
 from letopis.errors import LetopisError, NotFound
 from letopis.lazy import lazy
-from letopis.operations.answers import Rows
 from letopis.operations.checks import redirected_to
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, operation
 from letopis.operations.parameters import Parameters, parameter
+from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 
 if TYPE_CHECKING:
@@ -42,8 +41,7 @@ class MovedPageQuery(Parameters):
     limit: int = parameter("Maximum number of pages.", default=5, at_least=1, at_most=50)
 
 
-@dataclass(frozen=True, slots=True)
-class MovedPage:
+class MovedPage(NamedTuple):
     """A page that may be the missing one.
 
     `found_by` says how it was found: `redirect`, the target of the address when it was last checked; `archive`, the

@@ -9,9 +9,8 @@ from letopis.archive import READ, WRITE, Archive
 from letopis.archive.mute_rules import MuteKind, MuteRule, MuteRuleBook
 from letopis.errors import LetopisError, NotFound
 from letopis.model import Check
-from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, Value, operation
 from letopis.operations.parameters import Parameters, parameter
 from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of

@@ -1,4 +1,4 @@
-"""An operation: one question or command, written once. Every door is generated from it.
+"""An operation: one question or command, written once, and what it answers. Every door is generated from it.
 
 An operation is a plain function of a context and one frozen parameter class. The decorator declares the right it
 needs and the names under which the doors offer it; the command, the route with its OpenAPI model, the step of a job
@@ -7,17 +7,84 @@ with its schema and the reference pages all follow from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import UnionType
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType, UnionType
 from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from letopis.archive.audit import record_audit
+from letopis.errors import LetopisError
 from letopis.model.rights import READ
-from letopis.operations.answers import Answer, Document, Rows, Value
 from letopis.operations.context import Context, LocalContext
 from letopis.operations.parameters import Door, Parameter, parameters_of
 from letopis.tuples import NamedTuple
 from letopis.urls import without_logins
+
+R = TypeVar("R")
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Rows(Generic[R]):
+    """Rows in their order. `about` describes them: the site, the time, where the next ones begin.
+
+    `faults` are errors of some of several requested things: the rows are shown nevertheless, and the command exits
+    with the status of the first. Lists of rows in `about` belong to the answer as well. `remark` is for people: why
+    there are no rows, what to do next. `none` is what programs get on the command line if there are no rows.
+    """
+
+    __slots__ = ("about", "faults", "none", "remark", "rows")
+
+    def __init__(
+        self,
+        rows: Iterable[R],
+        about: Mapping[str, Any] = _NOTHING,
+        faults: Sequence[LetopisError] = (),
+        remark: str = "",
+        none: Any = None,
+    ) -> None:
+        self.rows, self.about, self.faults, self.remark, self.none = rows, about, faults, remark, none
+
+    def __iter__(self) -> Iterator[R]:
+        """The rows, once."""
+        return iter(self.rows)
+
+
+class Value(NamedTuple, Generic[R]):
+    """One value: totals, a check, what a command created; `faults` and `remark` are as for rows."""
+
+    value: R
+    faults: Sequence[LetopisError] = ()
+    remark: str = ""
+
+
+class Document(NamedTuple):
+    """Text or bytes of some format, in pieces that are produced while they are sent.
+
+    `files` returns the parts if the document must become several files. `path` is the file from which the pieces are
+    read, if there is one. `row` is what programs get on the command line unless the document is written to a file;
+    `faults` are as for rows. `write` writes a document that is large or has several files, and returns what was
+    written.
+    """
+
+    pieces: Iterable[str | bytes]
+    media_type: str
+    headers: Mapping[str, str] = _NOTHING
+    files: Callable[[str], Iterable[tuple[str, bytes]]] | None = None
+    path: Path | None = None
+    row: Any = None
+    write: Callable[[Path], Any] | None = None
+    faults: Sequence[LetopisError] = ()
+
+    def bytes(self) -> Iterator[bytes]:
+        """The pieces as bytes."""
+        for piece in self.pieces:
+            yield piece if isinstance(piece, bytes) else piece.encode("utf-8", "replace")
+
+
+Answer = Rows[Any] | Value[Any] | Document
+
 
 P = TypeVar("P")
 A = TypeVar("A", bound=Answer)
@@ -178,3 +245,49 @@ def _answer(hint: Any) -> tuple[type, type | None]:
     if hint is Document:
         return Document, None
     return Rows, None
+
+
+FAMILIES = (
+    "accounts",
+    "alerts",
+    "captures",
+    "checks",
+    "crawls",
+    "duplicates",
+    "exchange",
+    "imports",
+    "jobs",
+    "links",
+    "moved_pages",
+    "muting",
+    "pages",
+    "projects",
+    "replay_quality",
+    "replication",
+    "runs",
+    "saved_looks",
+    "saved_searches",
+    "settings",
+    "site_listings",
+    "totals",
+    "two_factor",
+    "upkeep",
+    "watch_options",
+    "watches",
+    "word_forms",
+    "words",
+)
+"""Modules of this package that hold operations. A new family is a module and one line here."""
+
+
+def operations_in(family: str) -> dict[str, Operation[Any, Any]]:
+    """The operations of one module by name, in their order."""
+    module = import_module(f"letopis.operations.{family}")
+    found = [value for value in vars(module).values() if isinstance(value, Operation)]
+    return {one.name: one for one in found}
+
+
+@cache
+def all_operations() -> dict[str, Operation[Any, Any]]:
+    """Every operation by name; loads all families."""
+    return {name: one for family in FAMILIES for name, one in operations_in(family).items()}

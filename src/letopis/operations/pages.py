@@ -16,9 +16,8 @@ from letopis.errors import DocumentTooLarge, Refused, Unavailable, UnknownUrl, U
 from letopis.lazy import lazy
 from letopis.model import Headers, Page, Version, rfc3339
 from letopis.model.times import AHEAD
-from letopis.operations.answers import Document, Value
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Document, Value, operation
 from letopis.operations.parameters import CLI_ONLY, NOT_HTTP, Parameters, parameter
 from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url

@@ -210,14 +210,11 @@ def parameters_of(shape: type[Any]) -> tuple[Parameter, ...]:
 def _parameter(name: str, hint: Any, declared: Declared) -> Parameter:
     bare = _without_none(hint)
     choices = tuple(str(value) for value in get_args(bare)) if get_origin(bare) is Literal else ()
-    kind = "choice" if choices else _list_kind(bare) if get_origin(bare) is tuple else _KINDS[bare]
+    listed = ("texts" if get_args(bare)[0] is str else "objects") if get_origin(bare) is tuple else ""
+    kind = "choice" if choices else listed or _KINDS[bare]
     required = declared.default is ...
     default = None if required else declared.default
     return Parameter(name, declared.alias or name, kind, choices, required, default, declared)
-
-
-def _list_kind(hint: Any) -> str:
-    return "texts" if get_args(hint)[0] is str else "objects"
 
 
 def _without_none(hint: Any) -> Any:
@@ -312,14 +309,11 @@ def _duration(one: Parameter, raw: Any, now: datetime) -> timedelta:
     seconds = parse_duration(text)
     most = LONGEST_DURATION if one.declared.at_most is None else one.declared.at_most
     if seconds > most:
-        raise UsageError(f"{one.alias}: '{text[:70]}' is too long; write at most {_days(most)}, such as 1h or 7d")
+        longest = "ten years" if most == LONGEST_DURATION else f"{most:g} s"
+        raise UsageError(f"{one.alias}: '{text[:70]}' is too long; write at most {longest}, such as 1h or 7d")
     if one.declared.at_least is not None and seconds < one.declared.at_least:
         raise UsageError(f"{one.alias}: '{text[:70]}' is too short; write at least {one.declared.at_least:g} s")
     return timedelta(seconds=seconds)
-
-
-def _days(seconds: float) -> str:
-    return "ten years" if seconds == LONGEST_DURATION else f"{seconds:g} s"
 
 
 def _choice(one: Parameter, raw: Any, now: datetime) -> str:

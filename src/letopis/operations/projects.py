@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -23,10 +22,10 @@ from letopis.errors import NotFound, Refused
 from letopis.model import from_millis, to_millis
 from letopis.model.printing import counted
 from letopis.operations.accounts import LONGEST_NAME, account_name
-from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, Value, operation
 from letopis.operations.parameters import NoParameters, Parameters, parameter
+from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url, site
 from letopis.urls.scope import Scope, ScopeKind
 
@@ -35,8 +34,7 @@ MAX_PROJECT_URLS = 10_000
 _PROJECT = "Name of the project."
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectRow:
+class ProjectRow(NamedTuple):
     """A named set of pages: single addresses, whole sites, all pages under a prefix, and what crawls reach.
 
     `pages` counts the addresses and the archived pages of the rest, up to a million.
@@ -189,8 +187,7 @@ class RemoveProjectCommand(Parameters):
     crawls: tuple[str, ...] = _parts_parameter("crawl", "Take the crawl from this seed out of it.")
 
 
-@dataclass(frozen=True, slots=True)
-class RemovedProject:
+class RemovedProject(NamedTuple):
     """What was removed: the whole project, or these addresses and parts of it."""
 
     name: str

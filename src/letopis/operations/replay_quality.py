@@ -24,9 +24,8 @@ from letopis.fetch.browser import find_browser, require_browser
 from letopis.lazy import lazy
 from letopis.model import to_millis
 from letopis.model.times import timestamp
-from letopis.operations.answers import Rows
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, operation
 from letopis.operations.parameters import Parameters, parameter
 from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url

@@ -15,9 +15,8 @@ from letopis.exchange.replica import pull as pull_archive
 from letopis.exchange.replica.publication import GRACE_SECONDS
 from letopis.model import to_millis
 from letopis.model.printing import counted
-from letopis.operations.answers import Value
 from letopis.operations.context import Context, LocalContext
-from letopis.operations.operation import operation
+from letopis.operations.operation import Value, operation
 from letopis.operations.parameters import Parameters, parameter, require_span
 from letopis.tuples import NamedTuple
 

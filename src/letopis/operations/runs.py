@@ -14,12 +14,11 @@ from letopis.archive import WRITE
 from letopis.archive.job_control import JobControl
 from letopis.archive.jobs import JobRow, Requester
 from letopis.errors import LetopisError, UsageError
-from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
 from letopis.operations.crawls import CrawlScope
 from letopis.operations.job_rows import Job, job_of, requester_of
 from letopis.operations.jobs import SubmitCommand, job_number, submit_job
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, Value, operation
 from letopis.operations.parameters import Parameters, parameter
 from letopis.tuples import NamedTuple
 from letopis.urls import parse_seed_url

@@ -25,9 +25,8 @@ from letopis.archive.watches import (
 from letopis.errors import Busy, LetopisError, NotReady, shell_words
 from letopis.fetch import private_ok
 from letopis.model import to_millis
-from letopis.operations.answers import Rows
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, operation
 from letopis.operations.parameters import Parameters, parameter
 from letopis.operations.saved_searches import (
     MOST_NUMBER,

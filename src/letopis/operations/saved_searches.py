@@ -32,11 +32,9 @@ from letopis.lazy import lazy
 from letopis.model import from_millis, to_millis
 from letopis.model.printing import plain_text
 from letopis.monitor.notifications import validate_target
-from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
-from letopis.operations.operation import Operation, operation
+from letopis.operations.operation import Operation, Rows, Value, all_operations, operation
 from letopis.operations.parameters import Parameters, bind, parameter
-from letopis.operations.registry import all_operations
 
 if TYPE_CHECKING:
     from letopis.operations import words

@@ -15,9 +15,8 @@ from letopis.config.editable import EDITABLE, LONGEST_VALUE, edited_value, is_ed
 from letopis.config.settings import setting_value
 from letopis.errors import NotFound
 from letopis.model import to_millis
-from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context, LocalContext
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, Value, operation
 from letopis.operations.parameters import NoParameters, Parameters, parameter
 from letopis.tuples import NamedTuple
 

@@ -28,10 +28,9 @@ from letopis.index.site_maps import MapOutline, MapPage, document_pages, edges_b
 from letopis.index.url_table import ERROR, GOOD, REDIRECT, UNKNOWN
 from letopis.lazy import np
 from letopis.model import to_millis
-from letopis.operations.answers import Rows
 from letopis.operations.context import Context
 from letopis.operations.indexes import current_graph, known_site
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, operation
 from letopis.operations.parameters import Parameters, parameter
 from letopis.tuples import NamedTuple
 

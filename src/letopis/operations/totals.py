@@ -27,10 +27,9 @@ from letopis.archive.audit import DAYS_KEPT, use_by_day
 from letopis.binary import disk_usage
 from letopis.errors import UsageError
 from letopis.model import Stats, from_millis, header
-from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
 from letopis.operations.indexes import link_index
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, Value, operation
 from letopis.operations.parameters import NoParameters, Parameters, parameter
 from letopis.operations.words import word_index
 from letopis.tuples import NamedTuple

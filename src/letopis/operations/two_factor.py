@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from letopis.archive import OWN, WRITE
 from letopis.archive.accounts import User, accounts_of, authenticator_uri, second_factors_of, secret_text
 from letopis.errors import Refused
 from letopis.model import to_millis
 from letopis.operations.accounts import account_name
-from letopis.operations.answers import Value
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Value, operation
 from letopis.operations.parameters import NOT_CLI, Parameters, parameter
+from letopis.tuples import NamedTuple
 
 ISSUER = "Letopis"
 """How authenticator apps call the service."""
@@ -33,8 +31,7 @@ class BeginTwoFactorCommand(Parameters):
     name: str = account_name("Name of the user.")
 
 
-@dataclass(frozen=True, slots=True)
-class TwoFactorSecret:
+class TwoFactorSecret(NamedTuple):
     """What an authenticator app needs: the secret as text, or the address that contains it."""
 
     name: str
@@ -65,8 +62,7 @@ class ConfirmTwoFactorCommand(Parameters):
     code: str = parameter(_CODE, longest=_LONGEST_CODE, secret=True)
 
 
-@dataclass(frozen=True, slots=True)
-class RecoveryCodes:
+class RecoveryCodes(NamedTuple):
     """Each works once instead of a code; shown only this once."""
 
     name: str
@@ -94,8 +90,7 @@ class EndTwoFactorCommand(Parameters):
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class TwoFactorState:
+class TwoFactorState(NamedTuple):
     """Whether an account also signs in with a code."""
 
     name: str

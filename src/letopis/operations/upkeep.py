@@ -23,9 +23,8 @@ from letopis.errors import Damaged, LetopisError, MissingExtra, NotReady, shell_
 from letopis.fetch.browser import find_browser
 from letopis.lazy import lazy
 from letopis.model.printing import counted
-from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Cancelled, Context, LocalContext
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, Value, operation
 from letopis.operations.parameters import NoParameters, Parameters, parameter
 from letopis.tuples import NamedTuple
 

@@ -20,10 +20,10 @@ from letopis.monitor.watch import (
     parse_alert_rules,
 )
 from letopis.monitor.watch_list import WatchEntry, WatchList
-from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, Value, operation
 from letopis.operations.parameters import CLI_ONLY, NOT_CLI, NoParameters, Parameters, parameter
+from letopis.tuples import NamedTuple
 
 _MOST_ENTRIES = 20
 _LONGEST_TEXT = 2000
@@ -224,8 +224,7 @@ def _pair(one: Mapping[str, Any], where: str, *names: str) -> tuple[str, str]:
     return first, second
 
 
-@dataclass(frozen=True, slots=True)
-class WatchTag:
+class WatchTag(NamedTuple):
     """A tag, how many watches have it, and its defaults; null or empty if it has none.
 
     Targets and steps are null for those who may not change them. Watches without a tag are listed under the empty name.
@@ -272,8 +271,7 @@ class ForgetTag(Parameters):
     tag: str = parameter("The tag.", argument=True, longest=LONGEST_TAG)
 
 
-@dataclass(frozen=True, slots=True)
-class ForgottenTag:
+class ForgottenTag(NamedTuple):
     """A tag without defaults, and how many watches have it."""
 
     tag: str

@@ -14,9 +14,8 @@ from letopis.lazy import lazy
 from letopis.model import from_millis, rfc3339, written_duration
 from letopis.monitor.watch import SPEC_FIELDS, AlertCondition, WatchSpec, parse_filters
 from letopis.monitor.watch_list import WatchEntry, WatchList
-from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, Value, operation
 from letopis.operations.parameters import CLI_ONLY, NOT_CLI, Parameters, parameter
 from letopis.operations.watch_options import (
     LONGEST_TAG,
@@ -28,6 +27,7 @@ from letopis.operations.watch_options import (
     refuse_others,
     spec_of,
 )
+from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 
 if TYPE_CHECKING:
@@ -343,8 +343,7 @@ class PreviewQuery(WatchOptions):
     url: str = parameter("Address of the page.", argument=True)
 
 
-@dataclass(frozen=True, slots=True)
-class WatchPreview:
+class WatchPreview(NamedTuple):
     """What filters leave of the newest version of a page, as text; `whole` counts the characters without filters."""
 
     url: str
@@ -395,8 +394,7 @@ class WatchedUrls(Parameters):
     urls: tuple[str, ...] = parameter(_URLS, named="url", argument=True, metavar="URL...")
 
 
-@dataclass(frozen=True, slots=True)
-class RemovedWatch:
+class RemovedWatch(NamedTuple):
     """How many watches were removed with that of a URL: one, or for a sitemap all pages that it listed."""
 
     url: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from letopis.archive import READ, WRITE
 from letopis.archive.index_facts import word_forms
@@ -11,11 +10,11 @@ from letopis.errors import UsageError
 from letopis.index.page_text import lowered, nfc
 from letopis.index.vocabulary import KnownWord, completions
 from letopis.index.word_index import derive_base_forms, lock_base_form, release_base_form
-from letopis.operations.answers import Rows
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, operation
 from letopis.operations.parameters import NoParameters, Parameters, parameter
 from letopis.operations.words import anew_if_damaged, current_words, word_index
+from letopis.tuples import NamedTuple
 
 _MAX_WORDS = 100
 
@@ -53,8 +52,7 @@ class BaseFormsCommand(Parameters):
     basicextension: str = parameter("The ending of their base forms.", default="", longest=80)
 
 
-@dataclass(frozen=True, slots=True)
-class SettledForm:
+class SettledForm(NamedTuple):
     """A word and its base form."""
 
     form: str
@@ -80,8 +78,7 @@ class WordsCommand(Parameters):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class WordForm:
+class WordForm(NamedTuple):
     """A word whose base form was set by a person; a `locked` one is its own base form, whatever rules and
     dictionaries say.
     """

@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial, wraps
 from html import unescape
@@ -40,10 +39,10 @@ from letopis.index.word_analysis import (
 from letopis.index.word_index import WordIndex, tells_of_damage
 from letopis.model import rfc3339
 from letopis.model.printing import Styled, bold, counted, printable
-from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
-from letopis.operations.operation import operation
+from letopis.operations.operation import Rows, Value, operation
 from letopis.operations.parameters import CLI_ONLY, NOT_CLI, Parameters, parameter
+from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 
 P = TypeVar("P")
@@ -389,8 +388,7 @@ class OriginQuery(Parameters):
     at: datetime | None = parameter("The version valid at this time; default: the newest.", default=None, ends_day=True)
 
 
-@dataclass(frozen=True, slots=True)
-class ParagraphOrigin:
+class ParagraphOrigin(NamedTuple):
     """A long paragraph of a page, and where in the whole archive it first appeared; `elsewhere` if on another page."""
 
     paragraph: str

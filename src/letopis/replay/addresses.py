@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
@@ -15,6 +14,7 @@ from letopis.archive.captures import TimelineCapture
 from letopis.errors import UsageError
 from letopis.model import to_millis
 from letopis.model.times import DAY_NAMES, MONTH_NAMES, DayTexts, times_of_day, timestamp
+from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 
 _DAY = 86_400
@@ -97,8 +97,7 @@ class ReplayKind(Enum):
     DIFF = "diff"
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayAddress:
+class ReplayAddress(NamedTuple):
     """A parsed address. `stamps` has the timestamps in it, `form` the kind of TimeMap or replay."""
 
     kind: ReplayKind
@@ -141,15 +140,14 @@ def path_after(scope: Scope, prefix: str) -> str:
     return f"{rest}?{query}" if query else rest
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayUrls:
+class ReplayUrls(NamedTuple):
     """Writes replay URLs for one client. None of them is a right: it gives no access to its holder."""
 
     origin: str
 
-    def memento(self, time: int, url: str, form: str = "") -> str:
+    def memento(self, time: int, url: str) -> str:
         """The capture of a URL at a time."""
-        return f"{self.origin}/web/{timestamp(time)}{form}/{url}"
+        return f"{self.origin}/web/{timestamp(time)}/{url}"
 
     def inside(self, time: int, url: str, form: str = "") -> str:
         """The same for the inside of an archived page, as a path."""

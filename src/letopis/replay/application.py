@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import quote, urlencode, urlsplit
@@ -51,6 +50,7 @@ from letopis.replay.sites import (
     preflight,
     site_response,
 )
+from letopis.tuples import NamedTuple
 from letopis.web.languages import LANGUAGE_COOKIE, LANGUAGES, language_of, use_language
 from letopis.web.pages import STATIC, environment
 
@@ -62,8 +62,7 @@ BAR = "br_"
 _MOST_BODY = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayHome:
+class ReplayHome(NamedTuple):
     """Where readers come from: the service itself. `hosts` are the names under which it may be reached."""
 
     default: str

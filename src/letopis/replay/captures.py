@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import quote
 
 from fastapi import Request, Response
@@ -175,8 +175,7 @@ def _readers(archive: Archive, scope: Scope) -> dict[str, str]:
     return fields | ({"vary": "origin"} if archive.settings.serve.cors else {})
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayRequest:
+class ReplayRequest(NamedTuple):
     """How a capture is requested: `form` is the kind of replay, such as `id_`."""
 
     scope: Scope
@@ -243,7 +242,7 @@ def _framed_response(
     place = FramePlace(web.origin + web.inside(moment.time, moment.url, "if_"), sandbox_flags(archive))
     if origin is not None and origin.address(moment.url, moment.time) is not None:
         entry = f"{web.origin}/replay/enter?to={quote(page_path(page.asked, moment.url))}"
-        place = replace(place, upgrade=entry, probe=f"{origin.base}/.letopis/ping")
+        place = place._replace(upgrade=entry, probe=f"{origin.base}/.letopis/ping")
     language = language_of(request)
     fields["content-security-policy"] = _frame_policy(web.origin, place.probe)
     fields |= {"vary": "sec-fetch-dest, accept-language, cookie", "content-language": language.code}

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from operator import itemgetter
@@ -22,12 +21,15 @@ from letopis.api.requests import archive_of, origin_of, streamed_response
 from letopis.errors import UsageError
 from letopis.exchange.cdx import FIELDS, CdxRow, cdxj_line
 from letopis.exchange.exported_places import ExportedPlaces
-from letopis.replay.cdx_filters import ELSEWHERE, FIELD_INDEXES, IN_FILE, field_index
 from letopis.replay.cdx_query import (
+    ELSEWHERE,
+    FIELD_INDEXES,
+    IN_FILE,
     CdxFinder,
     CdxParameters,
     CdxQuery,
     available_query,
+    field_index,
     first_rows,
     parse_parameters,
     pywb_query,
@@ -193,7 +195,7 @@ def _refuse_past_the_end(finder: CdxFinder, query: CdxQuery) -> None:
 
 def _resumable(finder: CdxFinder, query: CdxQuery, table: _Table) -> Response:
     limit = min(query.limit or MAX_RESUMED, MAX_RESUMED)
-    found = first_rows(finder.find(replace(query, limit=limit + 1)), limit + 1)
+    found = first_rows(finder.find(query._replace(limit=limit + 1)), limit + 1)
     rows, key = with_resume(found, limit)
     return table.response(iter([rows] if rows else []), key)
 

@@ -1,12 +1,16 @@
-"""A CDX query: the keys and parameters it is read from, and the rows that answer it, batch by batch."""
+"""A CDX query: the keys, parameters and filters it is read from, and the rows that answer it, batch by batch.
+
+Filters of both dialects come from strangers: the length of a pattern is bounded, each match has a time limit, and a
+whole query has one too.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from itertools import chain, islice
 from typing import Any, Literal
@@ -14,12 +18,129 @@ from urllib.parse import parse_qsl
 
 from letopis.archive import Archive
 from letopis.archive.captures import ALL_TIMES, CaptureList, KeyRange, TimeRange
+from letopis.bounded import check_pattern
 from letopis.errors import UsageError
-from letopis.exchange.cdx import CdxRow, cdx_rows
+from letopis.exchange.cdx import FIELDS, CdxRow, cdx_rows
+from letopis.lazy import regex
 from letopis.replay.addresses import earliest_millis, latest_millis
 from letopis.replay.captures import similar_keys
-from letopis.replay.cdx_filters import RowFilter, field_index, pywb_filters, wayback_filters
+from letopis.tuples import NamedTuple
 from letopis.urls import surt
+
+RowFilter = Callable[[CdxRow], bool]
+
+MAX_PATTERN = 300
+MAX_FILTERS = 20
+MATCH_SECONDS = 0.1
+TOTAL_SECONDS = 2.0
+_MOST_MEMOIZED = 20_000
+
+FIELD_INDEXES: Mapping[str, int] = {name: place for place, name in enumerate(FIELDS)} | {
+    "url": 2, "mime": 3, "status": 4,
+}  # fmt: skip
+"""The position of each field in a row, by all its names."""
+
+
+ELSEWHERE = ("redirect", "robotflags", "orig.length", "orig.offset", "orig.filename")
+"""Fields that no capture has here: they are `-`."""
+IN_FILE = ("filename", "offset")
+"""The place of a capture in an exported WARC file; `-` if there is no such file."""
+
+
+def field_index(name: str) -> int:
+    """The place of a field."""
+    if name not in FIELD_INDEXES:
+        raise UsageError(f"unknown field '{name[:40]}'; the fields are {', '.join(FIELDS)}")
+    return FIELD_INDEXES[name]
+
+
+class _Budget:
+    """Time that all patterns of one question may take together."""
+
+    def __init__(self) -> None:
+        self._left = TOTAL_SECONDS
+
+    def search(self, match: Callable[..., object], value: str) -> bool:
+        if self._left <= 0:
+            raise UsageError("the filter takes too long; use a simpler pattern")
+        started = time.monotonic()
+        try:
+            return match(value, timeout=MATCH_SECONDS) is not None
+        except TimeoutError:
+            raise UsageError("the filter takes too long; use a simpler pattern") from None
+        finally:
+            self._left -= time.monotonic() - started
+
+
+def wayback_filters(texts: Sequence[str]) -> list[RowFilter]:
+    """`[!]field:regex`, which must match the whole field."""
+    budget = _Budget()
+    return [_wayback(text, budget) for text in _bounded(texts)]
+
+
+def _wayback(text: str, budget: _Budget) -> RowFilter:
+    inverted, text = text.startswith("!"), text.removeprefix("!")
+    name, colon, pattern = text.partition(":")
+    if not colon:
+        raise UsageError("a filter is written field:pattern or !field:pattern")
+    match = _compiled(pattern).fullmatch
+    return _tested(field_index(name), lambda value: budget.search(match, value), inverted)
+
+
+def pywb_filters(texts: Sequence[str]) -> list[RowFilter]:
+    """`[!][=|~]field:text`: contains, `=` equals, `~` begins with a match of a regular expression."""
+    budget = _Budget()
+    return [_pywb(text, budget) for text in _bounded(texts)]
+
+
+def _pywb(text: str, budget: _Budget) -> RowFilter:
+    inverted, text = text.startswith("!"), text.removeprefix("!")
+    mode, text = (text[0], text[1:]) if text[:1] in ("=", "~") else ("", text)
+    name, colon, wanted = text.partition(":")
+    test = _test(mode, wanted if colon else text, budget)
+    if not colon:
+        return lambda row: test(" ".join(row[:7])) != inverted
+    # Other servers know more fields; one that no row has is empty everywhere.
+    return _tested(FIELD_INDEXES[name], test, inverted) if name in FIELD_INDEXES else lambda row: test("") != inverted
+
+
+def _test(mode: str, wanted: str, budget: _Budget) -> Callable[[str], bool]:
+    if mode == "~":
+        match = _compiled(wanted).match
+        return lambda value: budget.search(match, value)
+    if mode == "=":
+        return lambda value: value == wanted
+    return lambda value: wanted in value
+
+
+def _tested(place: int, test: Callable[[str], bool], inverted: bool) -> RowFilter:
+    """Few different statuses and types come in many rows: each value is tested once."""
+    known: dict[str, bool] = {}
+
+    def passes(row: CdxRow) -> bool:
+        value: str = row[place]  # type: ignore[assignment]
+        verdict = known.get(value)
+        if verdict is None:
+            if len(known) > _MOST_MEMOIZED:
+                known.clear()
+            verdict = known[value] = test(value) != inverted
+        return verdict
+
+    return passes
+
+
+def _bounded(texts: Sequence[str]) -> Sequence[str]:
+    if len(texts) > MAX_FILTERS:
+        raise UsageError(f"at most {MAX_FILTERS} filters at once")
+    return texts
+
+
+def _compiled(pattern: str) -> regex.Pattern[str]:
+    if len(pattern) > MAX_PATTERN:
+        raise UsageError(f"a pattern has at most {MAX_PATTERN} characters")
+    check_pattern(pattern)
+    return regex.compile(pattern)
+
 
 MATCH_TYPES = ("exact", "prefix", "host", "domain")
 
@@ -58,16 +179,14 @@ MAX_SORTED = 100_000
 """Rows that may be held to answer backwards or by nearness."""
 
 
-@dataclass(frozen=True, slots=True)
-class CollapseRule:
+class CollapseRule(NamedTuple):
     """Of neighbours that agree in (the first characters of) a field only the first is kept."""
 
     place: int
     length: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class CdxQuery:
+class CdxQuery(NamedTuple):
     """The query. `resume` is the last row that the client already has."""
 
     keys: KeyRange
@@ -312,25 +431,16 @@ def _shared_parts(parameters: CdxParameters, filters: Callable[[Sequence[str]], 
         raise UsageError("give url=, for example url=example.org/*")
     if len(url) > MAX_ADDRESS:
         raise UsageError(f"url may have at most {MAX_ADDRESS} characters")
+    since, until = parameters.get("from", "from_ts"), parameters.get("to")
     return {
         "keys": key_range(url, parameters.get("matchType")),
-        "span": TimeRange(_since(parameters), _until(parameters)),
+        "span": TimeRange(max(0, earliest_millis(since)) if since else 0, latest_millis(until) if until else 2**62),
         "filters": tuple(filters(parameters.all("filter"))),
         "page": parameters.number("page"),
         "page_size": parameters.number("pageSize", 1, 1000) or 1,
         "offset": parameters.number("offset") or 0,
         **_order(parameters),
     }
-
-
-def _since(parameters: CdxParameters) -> int:
-    text = parameters.get("from", "from_ts")
-    return max(0, earliest_millis(text)) if text else 0
-
-
-def _until(parameters: CdxParameters) -> int:
-    text = parameters.get("to")
-    return latest_millis(text) if text else 2**62
 
 
 def _order(parameters: CdxParameters) -> dict[str, Any]:

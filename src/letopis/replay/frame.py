@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -43,8 +42,7 @@ class TimelineMark(NamedTuple):
     shown: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ShownPage:
+class ShownPage(NamedTuple):
     """What is shown in the frame: the captures around it, the capture, and the requested time."""
 
     near: CaptureNeighbours
@@ -52,8 +50,7 @@ class ShownPage:
     asked: int
 
 
-@dataclass(frozen=True, slots=True)
-class FramePlace:
+class FramePlace(NamedTuple):
     """Where a frame stands. `home` is the origin of everything that is no archived page; empty: the frame's own.
 
     `upgrade` is the same page with its scripts, where the reader can have it.

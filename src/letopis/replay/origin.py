@@ -9,11 +9,11 @@ their own machine; elsewhere `serve.replay_origin` names a host, and a wildcard 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from urllib.parse import urlsplit
 
 from letopis.errors import SettingError
+from letopis.tuples import NamedTuple
 
 LOCAL_HOST = "letopis.localhost"
 """Under which archived sites are replayed on the reader's own machine."""
@@ -30,8 +30,7 @@ _USUAL_PORTS = {"http": ":80", "https": ":443"}
 _LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|[a-z0-9.-]+\.localhost)(?::\d+)?", re.ASCII | re.I)
 
 
-@dataclass(frozen=True, slots=True)
-class ReplaySite:
+class ReplaySite(NamedTuple):
     """An archived site as it was at a time, in milliseconds; `host` has its port where it is not the usual one."""
 
     scheme: str
@@ -73,8 +72,7 @@ def _host_of(escaped: str) -> str:
     return f"{plain}:{port[1]}" if port else plain
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayOrigin:
+class ReplayOrigin(NamedTuple):
     """Scheme and host under which archived sites live, such as `http://letopis.localhost:8081`."""
 
     scheme: str
@@ -152,8 +150,7 @@ def _behind_host(url: str) -> str:
     return rest if rest.startswith("/") else f"/{rest}"
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayDoor:
+class ReplayDoor(NamedTuple):
     """How a service offers replay with scripts: by a setting, or on a separate port for the reader's machine."""
 
     setting: str = ""

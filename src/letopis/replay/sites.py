@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -87,8 +86,7 @@ class SiteRequest(NamedTuple):
         return request_url(self.url, HttpRequest(method, self.fields.header(b"content-type") or "", body))
 
 
-@dataclass(frozen=True, slots=True)
-class SiteAnswer:
+class SiteAnswer(NamedTuple):
     """The capture that answers; `location` is where a redirect leads on the replay origin."""
 
     moment: TimelineCapture

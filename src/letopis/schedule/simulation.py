@@ -6,7 +6,7 @@ import heapq
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Literal
 
@@ -32,8 +32,7 @@ _SHORTEST, _LONGEST = 60.0, 7 * 86400.0
 _JITTER = {"periodic": 0.25, "exact": 0.0}
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedWorld:
+class SimulatedWorld(NamedTuple):
     """Pages with their mean periods and all change times up to `seconds`."""
 
     periods: Floats
@@ -108,8 +107,7 @@ def _change_times(period: float, changes: ChangePattern, seconds: float, random:
     return times[times < seconds]
 
 
-@dataclass(frozen=True, slots=True)
-class VisitMeasures:
+class VisitMeasures(NamedTuple):
     """Means over pages and time. `captured` and `hits` are shares of changes and of visits.
 
     `change_ratio` is `hits` with each visit counted by what its page is worth.
@@ -179,8 +177,7 @@ class Coefficients(NamedTuple):
 DEFAULT_COEFFICIENTS = Coefficients(ScheduleSettings().increase, ScheduleSettings().decrease)
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationRow:
+class SimulationRow(NamedTuple):
     """One policy in one world. Shares are fractions, `age` is seconds.
 
     `change_ratio` is the share of visits that found a change, each counted by what its page is worth.
@@ -294,8 +291,7 @@ def simulation_settings(interval: float, coefficients: Coefficients = DEFAULT_CO
     return ScheduleSettings(interval=interval, min=interval * 1e-3, max=interval * 1e5, **coefficients._asdict())
 
 
-@dataclass(frozen=True, slots=True)
-class CoefficientRow:
+class CoefficientRow(NamedTuple):
     """The adaptive policy with one coefficient for both directions; figures as those of `SimulationRow`."""
 
     coefficient: float
@@ -392,8 +388,7 @@ _LEAST_HITS = 0.5
 """Share of visits that should find a change: what comes too early costs others their turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class RevisitAdvice:
+class RevisitAdvice(NamedTuple):
     """Recommended settings for pages that change like these. Shares are fractions, times seconds.
 
     `coefficient` is for the adaptive policy; `budget` is visits per second for all of these pages, and `interval` the

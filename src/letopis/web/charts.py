@@ -127,16 +127,12 @@ def availability_strip(checks: Sequence[Check], now: datetime) -> AvailabilitySt
         AvailabilitySpan(state, a, b, n, place(a), max(_LEAST_WIDTH, place(b) - place(a))) for state, a, b, n in runs
     ]
     up = sum((b - a).total_seconds() for state, a, b, _ in runs if state == "up")
-    ticks = [
-        VersionTick(c.version, c.checked_at, place(c.checked_at))
-        for c in checks
-        if _brought(c) and c.version is not None
-    ]
+    brought = (check for check in checks if check.outcome in (Outcome.NEW, Outcome.CHANGED))
+    ticks = [VersionTick(c.version, c.checked_at, place(c.checked_at)) for c in brought if c.version is not None]
     # Of the time in which nobody was allowed to ask nothing is known.
     total = sum((b - a).total_seconds() for state, a, b, _ in runs if state != "refused")
-    return AvailabilityStrip(
-        _bounded(spans), ticks[-_MOST_SPANS:], start, end, up / total if total else _last_share(runs)
-    )
+    share = up / total if total else float(runs[-1][0] == "up")
+    return AvailabilityStrip(_bounded(spans), ticks[-_MOST_SPANS:], start, end, share)
 
 
 def _runs(checks: Sequence[Check], end: datetime) -> Iterable[tuple[str, datetime, datetime, int]]:
@@ -147,10 +143,6 @@ def _runs(checks: Sequence[Check], end: datetime) -> Iterable[tuple[str, datetim
             state, start, count = _availability(check), check.checked_at, 0
         count += 1
     yield state, start, end, count
-
-
-def _last_share(runs: Sequence[tuple[str, datetime, datetime, int]]) -> float:
-    return 1.0 if runs[-1][0] == "up" else 0.0
 
 
 def _bounded(spans: list[AvailabilitySpan]) -> list[AvailabilitySpan]:
@@ -165,10 +157,6 @@ def _availability(check: Check) -> str:
     if check.outcome is Outcome.REFUSED:
         return "refused"
     return "up" if check.available else "down"
-
-
-def _brought(check: Check) -> bool:
-    return check.outcome in (Outcome.NEW, Outcome.CHANGED)
 
 
 _ERROR = 400

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cache
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
@@ -70,8 +69,7 @@ _FOLDER = Path(__file__).parent / "translations"
 _RANGE = re.compile(r"([a-z]{1,8})(?:-[a-z0-9-]{1,30})?(?:;q=([01](?:\.\d{1,3})?))?", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class PageLanguage:
+class PageLanguage(NamedTuple):
     """One language. `form` tells which plural form a count takes."""
 
     code: str

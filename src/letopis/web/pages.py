@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -32,6 +31,7 @@ from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model import rfc3339, stamp14
 from letopis.replay.addresses import embedded_url, path_after
 from letopis.schedule.policies import format_span
+from letopis.tuples import NamedTuple
 from letopis.urls import host
 from letopis.urls.rules import without_tracking
 from letopis.web.engine_words import error_words, finding_words, full_sentence
@@ -382,8 +382,7 @@ def listed_addresses(text: str) -> list[str]:
     ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class PageAddress:
+class PageAddress(NamedTuple):
     """The page that is meant, and the parameters that are ours."""
 
     url: str

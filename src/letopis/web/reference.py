@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 from shlex import quote as shell_quote
@@ -18,12 +17,13 @@ from urllib.parse import quote, urlencode
 from fastapi import APIRouter, Request, Response
 
 from letopis.api.access import API, principal_of
-from letopis.api.openapi import FURTHER_PATHS
+from letopis.api.door import FURTHER_PATHS
 from letopis.api.requests import origin_of
 from letopis.errors import NotFound
 from letopis.model.rights import OWN, READ, WRITE
 from letopis.operations import Document, Operation, Parameter, Rows
-from letopis.operations.registry import all_operations
+from letopis.operations.operation import all_operations
+from letopis.tuples import NamedTuple
 from letopis.web.languages import translatable, translate
 from letopis.web.pages import PageRoute, environment, render_page
 
@@ -53,8 +53,7 @@ _EXAMPLES = {"url": "https://example.org/", "site": "example.org", "q": "garden"
 """Values that say more than any text would."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceParameter:
+class ReferenceParameter(NamedTuple):
     """A parameter as its line in the reference says it; `where` it stands is path, query or body."""
 
     name: str
@@ -69,8 +68,7 @@ class ReferenceParameter:
     secret: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceExample:
+class ReferenceExample(NamedTuple):
     """The same request for two readers."""
 
     curl: str

@@ -14,7 +14,7 @@ from letopis.errors import LetopisError, shell_words
 from letopis.operations import Context, bind
 from letopis.operations import saved_searches as operations
 from letopis.operations.alerts import DeliveriesQuery, saved_test, watch_deliveries
-from letopis.operations.answers import Rows
+from letopis.operations.operation import Rows
 from letopis.operations.saved_looks import CheckSavedCommand, saved_check
 from letopis.tuples import NamedTuple
 from letopis.web.languages import translatable

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -33,6 +32,7 @@ from letopis.operations.words import (
     when,
     word_index,
 )
+from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 from letopis.web.cache import page_cache_of
 from letopis.web.languages import language_name, translatable, translate
@@ -60,8 +60,7 @@ _OTHERWISE = {"from": "since", "to": "at"}
 """Names that the HTTP interface has for dates of the form; a link with one of them means the same here."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchForm:
+class SearchForm(NamedTuple):
     """What was asked, as it stands in the link; several sites, languages and kinds of blocks have blanks between."""
 
     q: str = ""
@@ -81,11 +80,11 @@ class SearchForm:
         """The form that a link fills in."""
         named = {our: given.getlist(name) for name, our in _OTHERWISE.items()}
         named |= {name: given.getlist(name) for name in given}
-        return cls(**{one.name: " ".join(named.get(one.name, ())).strip() for one in fields(cls)})
+        return cls(**{name: " ".join(named.get(name, ())).strip() for name in cls._fields})
 
     def link(self, **changed: str) -> str:
         """The address of this question with some of it changed; empty values are left out."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)} | changed
+        values = self._asdict() | changed
         return "/search?" + urlencode({name: value for name, value in values.items() if value})
 
     def chosen(self, name: str, value: str) -> str:
@@ -133,7 +132,7 @@ def search_page(request: Request, page: str = "") -> Response:
     """Hits with facets; without words, the form alone."""
     form = SearchForm.of(request.query_params)
     if not (form.at or form.since):
-        form = replace(form, at=chosen_time(request))
+        form = form._replace(at=chosen_time(request))
     if not form.q:
         return _shown(request, form)
     context = context_of(request)

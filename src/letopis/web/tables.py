@@ -105,8 +105,7 @@ class TableQuestion(NamedTuple):
     values: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class TableView:
+class TableView(NamedTuple):
     """A table as its template wants it; `found` are all rows that fit, `part` the page of them that is shown.
 
     So `few` rows are seen at a glance and need no filter.
@@ -135,11 +134,11 @@ class TableView:
 
     def with_rows(self, make: Callable[[Sequence[Any]], Sequence[Any]]) -> TableView:
         """The same with all its rows made whole, for a file."""
-        return replace(self, found=_Later(make, self.found))
+        return self._replace(found=_Later(make, self.found))
 
     def with_part(self, make: Callable[[Sequence[Any]], Sequence[Any]]) -> TableView:
         """The same with the rows of its page made whole: what costs much is asked for those that are seen."""
-        return replace(self, part=replace(self.part, rows=make(self.part.rows)))
+        return self._replace(part=replace(self.part, rows=make(self.part.rows)))
 
     def cell(self, row: Any, column: TableColumn) -> Any:
         """The value of a row in a column; of an address without contents, such as an error, there is no size."""

@@ -20,6 +20,7 @@ from letopis import binary
 from letopis.binary import MAX_VARINT_BYTES, sha256_digest
 from letopis.errors import Damaged
 from letopis.lazy import np, npt
+from letopis.tuples import NamedTuple
 from letopis.zrec.header import MAX_AGE, MAX_CHUNK, MAX_CHUNKS, MAX_HISTORY, MAX_INDEX
 
 
@@ -260,8 +261,7 @@ def _group_keys(index: ChunkIndex) -> list[int]:
 IndexColumn = TypeVar("IndexColumn", "npt.NDArray[np.int64]", "npt.NDArray[np.uint32]")
 
 
-@dataclass(frozen=True, slots=True)
-class IndexJournal:
+class IndexJournal(NamedTuple):
     """One step of history: from the index with this digest (16 bytes of it) to the next one."""
 
     old: bytes

@@ -7,13 +7,13 @@ the whole judges in the end.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
 import xxhash
 
 from letopis import binary
 from letopis.binary import sha256_digest
 from letopis.errors import Damaged, NewerFormat, Remedy
+from letopis.tuples import NamedTuple
 
 KiB = 1024
 MiB = 1024 * KiB
@@ -66,8 +66,7 @@ _REQUIRED = (_FLAGS, _COUNTS, _LENGTHS, _INDEX, _DICTIONARY, _BODY, _SEPARATOR, 
 _ENDED, _ORDERED = 1, 2
 
 
-@dataclass(frozen=True, slots=True)
-class ZrecHeader:
+class ZrecHeader(NamedTuple):
     """The facts at the head of a file. Lengths are those of the stored parts."""
 
     ended: bool
@@ -145,7 +144,7 @@ def encode_header(header: ZrecHeader) -> bytes:
 
 def sealed_header(header: ZrecHeader) -> ZrecHeader:
     """The header with its own length filled in."""
-    return replace(header, size=len(encode_header(header)))
+    return header._replace(size=len(encode_header(header)))
 
 
 def framed_header(fields: bytes) -> bytes:
@@ -171,7 +170,7 @@ def parse_header(data: bytes) -> ZrecHeader:
     fields = dict(_fields(data[HEADER_PREFIX : size - _CHECK]))
     if any(tag not in fields for tag in _REQUIRED):
         raise Damaged("The header of the zrec file lacks a field; get a fresh copy.")
-    return _checked(replace(_from_fields(fields), size=size))
+    return _checked(_from_fields(fields)._replace(size=size))
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:

@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from letopis.binary import fsync_file, part_path, rename_durably, sha256_digest, write_errors
+from letopis.binary import sha256_digest, write_errors, write_parts_durably
 from letopis.errors import Damaged, UsageError
 from letopis.lazy import np
+from letopis.tuples import NamedTuple
 from letopis.zrec import chunk_index as indexes
 from letopis.zrec import chunks as dictionaries
 from letopis.zrec import header as heads
@@ -29,8 +30,7 @@ _MARGIN = 2
 """Part of the sample is in the dictionary itself, so that what it saves there looks too good."""
 
 
-@dataclass(frozen=True, slots=True)
-class PackedFile:
+class PackedFile(NamedTuple):
     """What `pack` made."""
 
     path: Path
@@ -44,8 +44,7 @@ class PackedFile:
     """What makes the file less useful than it could be: names out of order, or several records of one name."""
 
 
-@dataclass(frozen=True, slots=True)
-class _PackPlan:
+class _PackPlan(NamedTuple):
     """The text of every chunk, and what the header says about them."""
 
     texts: list[bytes]
@@ -102,7 +101,8 @@ def pack(
         older = None if new_dict or dictionary is not None else _older(stack, target, dict_from)
         coded = _next_generation(plan, older) if older else _first_generation(plan, dictionary, dictionary_size)
     header = _header(plan, coded)
-    _write(target, [heads.encode_header(header), *coded.parts()])
+    with write_errors(target):
+        write_parts_durably(target, [heads.encode_header(header), *coded.parts()])
     made = write_release(target, time=time or datetime.now(UTC), key=key)
     return PackedFile(
         target, header.file_size, plan.records, len(plan.texts), len(coded.kept), older is not None, made, plan.remarks
@@ -114,8 +114,7 @@ def _planned(records: bytes | Iterable[bytes], separator: bytes, group: str, rul
         raise UsageError(f"Records are grouped by 1 or by 2-4, not by {group}; choose one of the two.")
     text = records if isinstance(records, bytes) else _joined(list(records), separator)
     taken, ended = split(text, separator)
-    name = namer(rule)
-    names = [name(record) for record in taken]
+    names = list(map(namer(rule), taken))
     texts = taken if group == "1" else _grouped(taken, names, separator)
     if len(texts) > MAX_CHUNKS:
         raise UsageError(f"More than {MAX_CHUNKS} chunks; split the input into several files.")
@@ -175,8 +174,7 @@ def _first_generation(plan: _PackPlan, dictionary: bytes | None, size: int | Non
     """A first generation with a dictionary of its own."""
     if dictionary is None:
         dictionary = _trained([set_digests_aside(text)[0] for text in plan.texts], size)
-    coder = ChunkCoder(dictionary)
-    chunks = [coder.encode(text) for text in plan.texts]
+    chunks = list(map(ChunkCoder(dictionary).encode, plan.texts))
     ages = np.zeros(len(chunks), np.int64)
     return _CodedFile(dictionaries.compress_dictionary(dictionary), chunks, _indexed(chunks, ages))
 
@@ -250,12 +248,3 @@ def _header(plan: _PackPlan, coded: _CodedFile) -> heads.ZrecHeader:
         history=tuple((one.old, len(one.stored)) for one in coded.journals),
     )
     return heads.sealed_header(header)
-
-
-def _write(target: Path, parts: list[bytes]) -> None:
-    part = part_path(target)
-    with write_errors(target):
-        with part.open("wb") as file:
-            file.writelines(parts)
-            fsync_file(file)
-        rename_durably(part, target)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import mmap
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Literal, Protocol, Self, TypeVar
 
 from letopis.binary import file_sha256, sha256_digest
 from letopis.errors import Damaged, LetopisError, NotFound, Remedy, UsageError
+from letopis.tuples import NamedTuple
 from letopis.zrec import chunk_index as indexes
 from letopis.zrec import header as heads
 from letopis.zrec import published_file
@@ -27,8 +27,7 @@ Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkRow:
+class ChunkRow(NamedTuple):
     """One chunk as `list` shows it."""
 
     offset: int
@@ -37,8 +36,7 @@ class ChunkRow:
     hash: str
 
 
-@dataclass(frozen=True, slots=True)
-class ZrecInfo:
+class ZrecInfo(NamedTuple):
     """What `info` shows."""
 
     size: int
@@ -274,8 +272,7 @@ class ZrecReader:
         return max(low - 1, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordChange:
+class RecordChange(NamedTuple):
     """A record that one of two files has not, or has otherwise."""
 
     change: Literal["added", "removed", "changed"]
@@ -345,8 +342,7 @@ def _head_size(data: ByteView) -> int:
     return heads.header_size(data[: heads.HEADER_PREFIX])
 
 
-@dataclass(frozen=True, slots=True)
-class ZrecVerdict:
+class ZrecVerdict(NamedTuple):
     """What `verify` found: one sentence a fault, none when the file is sound."""
 
     path: Path

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from letopis.binary import file_sha256, fsync_file, part_path, rename_durably, write_errors, write_file_durably
 from letopis.errors import Damaged, LetopisError, RemoteChanged, Unavailable
+from letopis.tuples import NamedTuple
 from letopis.zrec import part_file, published_file
 from letopis.zrec.part_file import Rebuild, ReleaseMismatch
 from letopis.zrec.published_file import (
@@ -37,8 +38,7 @@ _GRACE_SECONDS = 5.0
 """How long ranges that are under way may take to end after another has failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class SyncReport:
+class SyncReport(NamedTuple):
     """What a sync did. Bytes are those on the wire, headers included."""
 
     bytes_downloaded: int

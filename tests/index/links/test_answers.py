@@ -20,7 +20,7 @@ from letopis.index.map_formats import MAP_FORMATS, sitemap_files
 from letopis.index.page_ranks import rank_site, site_diagram
 from letopis.index.site_events import map_difference
 from letopis.index.site_maps import SiteMap, site_map
-from letopis.jobs.xslt import run_xslt
+from letopis.jobs.xslt import XsltLimits, run_xslt
 from letopis.model import Failure, FailureKind, Observation, Outcome, Response, to_millis
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -205,7 +205,7 @@ def test_a_stylesheet_makes_of_the_map_what_it_likes(small: Site) -> None:
 )
 def test_stylesheets_that_reach_out_or_never_end_are_refused(template: str) -> None:
     with pytest.raises(UsageError, match="stylesheet"):
-        run_xslt(b"<map/>", XSLT.format(template).encode(), seconds=5)
+        run_xslt(b"<map/>", XSLT.format(template).encode(), XsltLimits(seconds=5))
 
 
 def test_a_redirect_stands_for_where_it_leads(site: Site) -> None:

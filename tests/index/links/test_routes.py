@@ -19,7 +19,7 @@ from letopis import Archive
 from letopis.api.door import operation_routes
 from letopis.api.requests import install_problems
 from letopis.model import Observation, Outcome, Response
-from letopis.operations.registry import operations_in
+from letopis.operations.operation import operations_in
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 Get = Callable[..., tuple[int, str]]

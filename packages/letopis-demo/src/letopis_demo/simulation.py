@@ -7,7 +7,7 @@ the network and the waiting are left out (`TimeLapse`, `WorldTransport`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -124,21 +124,17 @@ def crawl_demo_world(
     )
 
 
-def crawl_world(
-    folder: Path, world: World, settings: Settings, days: float, tell: Callable[[SimulatedDay], None] = lambda row: None
-) -> list[SimulatedDay]:
+def crawl_world(folder: Path, world: World, settings: Settings, days: float) -> list[SimulatedDay]:
     """Crawls a world from its beginning for some days of its time; one row a day."""
     loop = TimeLapse(world.start, _STEP)
     with (
         asyncio.Runner(loop_factory=lambda: loop) as runner,
         Archive(folder, settings=settings, clock=loop.now) as archive,
     ):
-        return runner.run(_crawled(archive, world, days, tell))
+        return runner.run(_crawled(archive, world, days))
 
 
-async def _crawled(
-    archive: Archive, world: World, days: float, tell: Callable[[SimulatedDay], None]
-) -> list[SimulatedDay]:
+async def _crawled(archive: Archive, world: World, days: float) -> list[SimulatedDay]:
     counting = _VisitCounter(archive)
     transport = WorldTransport(world, archive.clock, on_request=counting.requested)
     rows: list[SimulatedDay] = []
@@ -152,7 +148,6 @@ async def _crawled(
         while len(rows) < days:
             await asyncio.sleep(timedelta(days=1).total_seconds())
             rows.append(_day_row(archive, world, len(rows) + 1, counting))
-            tell(rows[-1])
         agents[-1].stop()
 
     options = CrawlOptions(tuple(world.seeds()), exclude=_NOT_PAGES)

@@ -17,6 +17,7 @@ from letopis_demo.server import Clock
 from letopis_demo.world import World
 
 _SHORT_PAUSE = 0.5
+_ANSWER_SECONDS = 0.05
 
 
 class TimeLapse(asyncio.SelectorEventLoop):
@@ -67,16 +68,12 @@ class DemoRequest(NamedTuple):
 
 
 class WorldTransport:
-    """Answers requests as the world would, after `seconds` of the running loop's time; `on_request` hears of each."""
+    """Answers requests as the world would, after a moment of the running loop's time; `on_request` hears of each."""
 
     def __init__(
-        self,
-        world: World,
-        clock: Clock,
-        seconds: float = 0.05,
-        on_request: Callable[[DemoRequest], None] = lambda request: None,
+        self, world: World, clock: Clock, on_request: Callable[[DemoRequest], None] = lambda request: None
     ) -> None:
-        self._world, self._clock, self._seconds, self._on_request = world, clock, seconds, on_request
+        self._world, self._clock, self._on_request = world, clock, on_request
 
     async def send(self, request: Request) -> Response:
         """See `letopis.fetch.client.Transport.send`. Every host has an address of its own."""
@@ -86,9 +83,9 @@ class WorldTransport:
             failure = Failure(FailureKind.DNS, "no such host in this world")
             return Response(request.url, request.url, 0, (), b"", self._clock(), failure=failure)
         self._on_request(DemoRequest(self._clock(), host, request.url))
-        await asyncio.sleep(self._seconds)
+        await asyncio.sleep(_ANSWER_SECONDS)
         answer = self._world.answer(host, slash + path, request.headers, self._clock())
         return Response(
-            request.url, request.url, answer.status, answer.headers, answer.body, self._clock(), self._seconds,
+            request.url, request.url, answer.status, answer.headers, answer.body, self._clock(), _ANSWER_SECONDS,
             f"127.1.{number // 250}.{1 + number % 250}", wire_bytes=len(answer.body),
         )  # fmt: skip

@@ -122,9 +122,9 @@ class SourceFolder:
         self._real = root.resolve()
         self._report = report
 
-    def files(self, under: str = "", *, skip: frozenset[str] = frozenset()) -> Iterator[str]:
+    def files(self, *, skip: frozenset[str] = frozenset()) -> Iterator[str]:
         """Paths of all files, sorted; folders behind links are not entered, nor those named in `skip`."""
-        waiting = [under]
+        waiting = [""]
         while waiting:
             folder = waiting.pop()
             entries = self._entries(folder)

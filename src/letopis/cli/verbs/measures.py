@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -23,7 +22,7 @@ from letopis.cli.context import CliContext, read_file, verb, write_output
 from letopis.cli.door import run_operation
 from letopis.errors import NotFound, UsageError
 from letopis.exchange.selection import ExportSelection
-from letopis.model import Check, Headers, Outcome, parse_duration
+from letopis.model import Check, Headers, Outcome, json_value, parse_duration
 from letopis.operations import bind
 from letopis.operations.pages import ExtractQuery, extract_page, page_text
 from letopis.plugins import load_entry_point
@@ -187,7 +186,7 @@ def _replay_archive(cli: CliContext, site: str, seed: int) -> None:
         ]
     advice, rows = revisit_advice(recorded_world(histories), seed)
     if cli.as_json:
-        cli.output.json(asdict(advice))
+        cli.output.json(advice._asdict())
         return
     cli.output.rows([_rounded_row(row) for row in rows], _POLICY_COLUMNS)
     cli.output.remark(
@@ -210,7 +209,7 @@ def _coefficients(text: str) -> list[float]:
 
 
 def _rounded_row(row: Any) -> dict[str, object]:
-    return {name: _rounded(value) for name, value in asdict(row).items()}
+    return {name: _rounded(value) for name, value in json_value(row).items()}
 
 
 def _simulate_crawls(
@@ -223,7 +222,7 @@ def _simulate_crawls(
     for name in names:
         with tempfile.TemporaryDirectory(prefix="letopis-simulate-") as folder:
             rows = crawl_world(Path(folder), name, pages, interval, int(hours // 24), seed)
-        found += [{"policy": name} | {key: _rounded(value) for key, value in asdict(row).items()} for row in rows]
+        found += [{"policy": name} | _rounded_row(row) for row in rows]
     cli.output.rows(found, _DAY_COLUMNS)
 
 

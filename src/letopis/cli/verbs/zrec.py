@@ -84,7 +84,7 @@ def _list(cli: CliContext, file: Path) -> None:
 def _info(cli: CliContext, file: Path) -> None:
     """Show what FILE is made of."""
     with zrec.ZrecReader(file) as reader:
-        row = asdict(reader.info())
+        row = reader.info()._asdict()
     cli.output.row(row, "\n".join(f"{name.replace('_', ' '):18} {value}" for name, value in row.items()))
 
 
@@ -118,7 +118,7 @@ def _diff(cli: CliContext, old: str, new: str) -> None:
     fetching = cli.settings().fetch
     with open_zrec(old, fetching) as before, open_zrec(new, fetching) as after:
         for change in zrec.diff(before, after):
-            cli.output.row(asdict(change), f"{change.change:8} {change.name}")
+            cli.output.row(change._asdict(), f"{change.change:8} {change.name}")
 
 
 @verb("cat", "letopis zrec cat Packages.zrec > Packages")
@@ -156,7 +156,7 @@ def _sync(cli: CliContext, url: str, out: Path, seed: Path | None, key: Path | N
             progress=lambda done, total: bar.show(done, total=total),
         )  # fmt: skip
     spent = report.bytes_downloaded + report.bytes_sent
-    cli.output.row(asdict(report), f"{out} is up to date: {spent} bytes on the wire, {report.requests} requests")
+    cli.output.row(report._asdict(), f"{out} is up to date: {spent} bytes on the wire, {report.requests} requests")
 
 
 zrec_verb.examples = (

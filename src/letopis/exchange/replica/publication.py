@@ -10,7 +10,6 @@ import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -172,8 +171,7 @@ GRACE_SECONDS = 3600.0
 _TRIES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class PublishReport:
+class PublishReport(NamedTuple):
     """What a publish wrote. `new` is False when the last release already says it all."""
 
     serial: int
