@@ -64,6 +64,7 @@ class AnchorReader:
         self.schema = anchor_schema()
         index = tantivy.Index(self.schema, str(folder))
         self._searcher: Any = index.searcher()
+        self._words: _AnchorVocabulary | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -76,7 +77,10 @@ class AnchorReader:
         """Resources that a link called so at any time of a span, both ends included."""
         if any(term.blocks for term in clause.alternatives):
             return {}
-        query, enough = QueryBuilder(_AnchorVocabulary(snapshot, self.schema)).clause(clause), _CANDIDATES * most
+        words = self._words
+        if words is None or words.snapshot is not snapshot:
+            words = self._words = _AnchorVocabulary(snapshot, self.schema)
+        query, enough = QueryBuilder(words).clause(clause), _CANDIDATES * most
         hits = best_documents(self._searcher, query, enough)
         found = self._best(hits, span, most)
         if len(found) < most and len(hits) == enough:
@@ -99,8 +103,10 @@ class AnchorReader:
         columns = [self._searcher.fast_field_values(name, places) for name in ("resource", "time", "until")]
         found: dict[int, AnchorMatch] = {}
         for (score, place), page, begun, ended in zip(hits, *columns, strict=True):
-            if begun <= span[1] and span[0] < ended and page not in found and len(found) < most:
+            if begun <= span[1] and span[0] < ended and page not in found:
                 found[page] = AnchorMatch(ANCHOR_WEIGHT * score, place)
+                if len(found) == most:
+                    break
         return found
 
 
@@ -174,6 +180,7 @@ class _AnchorVocabulary:
 
     def __init__(self, snapshot: WordSnapshot, schema: Any) -> None:
         self.schema = schema
+        self.snapshot = snapshot
         self.bases_of = snapshot.bases_of
         self.other_bases = snapshot.other_bases
         self.forms_of = snapshot.forms_of

@@ -242,10 +242,10 @@ class WordSnapshot:
         whole = data if run.whole == run.id else self._kept(run.whole)
         return TextGroup(page, run.whole, kept_text(whole, self._kept), spent_by(data))
 
-    def _kept(self, document: int) -> bytes:
+    def _kept(self, document: int) -> str:
         """What is kept of the text of a document."""
         hits = self.hits(Query.term_query(self.schema, "id", document, "basic"), 1)
-        data: bytes = self.searcher.doc(hits[0][1]).get_first("page") if hits else b""
+        data: str = self.searcher.doc(hits[0][1]).get_first("page") if hits else ""
         return data
 
 
