@@ -72,15 +72,16 @@ class AnchorMatches:
 
     def _versions(self, snapshot: WordSnapshot, matcher: QueryBuilder, question: WordQuery) -> list[tuple[float, Any]]:
         """The versions of pages that are called so, with the score of their text."""
-        weights = self.weights()
-        pages = sum(map(len, weights))
+        weights = [] if has_single_clause(question) else self.weights()
+        named = set().union(*self.clauses)
+        pages = len(named)
         if can_filter_afterwards(snapshot, question):
-            most = round(4 * pages / snapshot.newest_share())
-            hits = snapshot.hits(matcher.called(question, weights, timed=False), most)
+            most = round(4 * pages / snapshot.newest_share)
+            hits = snapshot.hits(matcher.called(question, named, weights, timed=False), most)
             if len(hits) < most:
                 return snapshot.standing(hits, query_moment(question))
         most = _MAX_VERSIONS if question.spans else pages
-        return snapshot.hits(matcher.called(question, weights, timed=True), most)
+        return snapshot.hits(matcher.called(question, named, weights, timed=True), most)
 
     def _scored(
         self, snapshot: WordSnapshot, question: WordQuery, hits: list[tuple[float, Any]]
@@ -100,7 +101,7 @@ def query_moment(question: WordQuery) -> int:
 
 def can_filter_afterwards(snapshot: WordSnapshot, question: WordQuery) -> bool:
     """Whether a moment is found faster among all times than by a limit that is tried on every document."""
-    return not question.spans and snapshot.newest_share() >= _MOSTLY
+    return not question.spans and snapshot.newest_share >= _MOSTLY
 
 
 def anchor_matches(index: WordIndex, snapshot: WordSnapshot, question: WordQuery) -> AnchorMatches:
@@ -328,7 +329,7 @@ def _filtered_afterwards(
     positive = any(not clause.negated for clause in question.clauses)
     if not positive or not can_filter_afterwards(snapshot, question):
         return None
-    most = round(_OVERFETCH * count / snapshot.newest_share())
+    most = round(_OVERFETCH * count / snapshot.newest_share)
     hits = snapshot.hits(matcher.query(question, timed=False), most)
     kept = snapshot.standing(hits, query_moment(question))
     return kept[:count] if len(kept) >= count or len(hits) < most else None

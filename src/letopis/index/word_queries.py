@@ -91,13 +91,13 @@ class QueryBuilder:
         parts = [*self._clauses(question, named), *self._around(question, timed)]
         return parts[0][1] if len(parts) == 1 and parts[0][0] is Occur.Must else Query.boolean_query(parts)
 
-    def called(self, question: WordQuery, named: Sequence[AnchorScores], *, timed: bool) -> Any:
-        """The same question of the pages alone that are named; of one clause, names are left to be added."""
-        pages = sorted({page for clause in named for page in clause})
+    def called(self, question: WordQuery, pages: Iterable[int], named: Sequence[AnchorScores], *, timed: bool) -> Any:
+        """The same question of the pages alone that are named; of one clause, whose names are added later, with any of
+        its words or none.
+        """
         some = any_of([self._page(page) for page in pages])
-        is_single = has_single_clause(question)
-        clauses = self._clauses(question, () if is_single else named)
-        if is_single:
+        clauses = self._clauses(question, named)
+        if not named:
             clauses = [(Occur.Should if occur is Occur.Must else occur, part) for occur, part in clauses]
         return Query.boolean_query(
             [(Occur.Must, Query.const_score_query(some, 0.0)), *clauses, *self._around(question, timed)]
