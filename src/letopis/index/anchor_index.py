@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from letopis.archive import Archive
 from letopis.archive.index_facts import VersionLog
 from letopis.index.query_language import QueryClause
 from letopis.index.word_queries import QueryBuilder
+from letopis.index.word_runs import OPEN_END
 from letopis.index.word_snapshot import WordSnapshot, best_documents
 from letopis.lazy import FieldType, Occur, Query, lazy, tantivy
 from letopis.tuples import NamedTuple
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 else:
     anchors = lazy("letopis.index.anchors")
 
-ANCHORS_FORMAT = 2
+ANCHORS_FORMAT = 3
+LAST_MOMENT = OPEN_END - 1
+"""Only what is still valid is valid then."""
 ANCHOR_WEIGHT = 0.4
 """The weight of a word in the text of a link; a word on the page has 1."""
 MAX_PAGES, MAX_PAGES_OF_SEVERAL = 8, 24
@@ -64,6 +67,7 @@ class AnchorReader:
         self.schema = anchor_schema()
         index = tantivy.Index(self.schema, str(folder))
         self._searcher: Any = index.searcher()
+        self._words: _AnchorVocabulary | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -76,7 +80,10 @@ class AnchorReader:
         """Resources that a link called so at any time of a span, both ends included."""
         if any(term.blocks for term in clause.alternatives):
             return {}
-        query, enough = QueryBuilder(_AnchorVocabulary(snapshot, self.schema)).clause(clause), _CANDIDATES * most
+        words = self._words
+        if words is None or words.snapshot is not snapshot:
+            words = self._words = _AnchorVocabulary(snapshot, self.schema)
+        query, enough = QueryBuilder(words).clause(clause), _CANDIDATES * most
         hits = best_documents(self._searcher, query, enough)
         found = self._best(hits, span, most)
         if len(found) < most and len(hits) == enough:
@@ -95,13 +102,22 @@ class AnchorReader:
         return Query.boolean_query([(Occur.Must, query), *limits])
 
     def _best(self, hits: list[tuple[float, Any]], span: tuple[int, int], most: int) -> dict[int, AnchorMatch]:
-        places = [place for _, place in hits]
-        columns = [self._searcher.fast_field_values(name, places) for name in ("resource", "time", "until")]
         found: dict[int, AnchorMatch] = {}
-        for (score, place), page, begun, ended in zip(hits, *columns, strict=True):
-            if begun <= span[1] and span[0] < ended and page not in found and len(found) < most:
+        for (score, place), page in zip(hits, self._called_pages([place for _, place in hits], *span), strict=True):
+            if page and page not in found:
                 found[page] = AnchorMatch(ANCHOR_WEIGHT * score, place)
+                if len(found) == most:
+                    break
         return found
+
+    def _called_pages(self, places: list[Any], since: int, until: int) -> Iterable[int]:
+        """The resource of each name that was valid in a span, 0 for others."""
+        read = self._searcher.fast_field_values
+        pages: list[int] = read("resource", places)
+        if since >= LAST_MOMENT:  # As of now: what is open says enough, and each column takes its time.
+            return (max(0, page) for page in pages)
+        rows = zip(pages, read("time", places), read("until", places), strict=True)
+        return (abs(page) if begun <= until and since < ended else 0 for page, begun, ended in rows)
 
 
 class AnchorIndex:
@@ -174,6 +190,7 @@ class _AnchorVocabulary:
 
     def __init__(self, snapshot: WordSnapshot, schema: Any) -> None:
         self.schema = schema
+        self.snapshot = snapshot
         self.bases_of = snapshot.bases_of
         self.other_bases = snapshot.other_bases
         self.forms_of = snapshot.forms_of
@@ -191,7 +208,7 @@ class _AnchorVocabulary:
 
 
 def anchor_schema() -> Any:
-    """One document for each time in which a text was valid."""
+    """One document for each time in which a text was valid; `resource` is negative where no link has it any more."""
     builder = tantivy.SchemaBuilder()
     for name in ("resource", "time", "until"):
         builder.add_integer_field(name, fast=True, indexed=False)

@@ -249,12 +249,13 @@ def _documents_of_text(
         if word not in known:
             known[word] = " ".join(snapshot.find_bases(word))
     fields = {
-        "resource": resource,
         "base": " ".join([known[word] for word in words]),
         "exact": " ".join(words),
         "text": text.encode("utf-8", "replace"),
     }
     if words:
         yield from (
-            tantivy.Document.from_dict({**fields, "time": since, "until": until}, schema) for since, until in name.spans
+            tantivy.Document.from_dict({**fields, "resource": page, "time": since, "until": until}, schema)
+            for since, until in name.spans
+            for page in (resource if until == OPEN_END else -resource,)
         )

@@ -5,8 +5,8 @@ what they copy from it and what they have of their own: so reading one takes the
 many versions there are. When the differences have grown as long as the text itself, the next one is kept whole again.
 The newest version of a page is whole in itself, and no other text refers to it.
 
-    whole         b"\x01", then the text
-    differences   b"\x02", then numbers in decimal digits with blanks between and a line end: the id of the document
+    whole         "\x01", then the text
+    differences   "\x02", then numbers in decimal digits with blanks between and a line end: the id of the document
                   with the whole text, characters of differences up to here, and for each piece: characters of its own,
                   characters passed over in the whole text (back when negative), characters copied from it; then all
                   characters of their own
@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterator
 
 from letopis.tuples import NamedTuple
 
-_WHOLE, _DIFFERENCES = b"\x01", b"\x02"
+_WHOLE, _DIFFERENCES = "\x01", "\x02"
+_APART = frozenset((_WHOLE, _DIFFERENCES))
 _MOST_PIECES = 1000
 """Pieces of one text: reading it back takes that many slices at most."""
 
@@ -45,7 +46,7 @@ class KeptText(NamedTuple):
     """What is kept of a text, and the id of the document with the whole one."""
 
     whole: int
-    data: bytes
+    data: str
 
 
 class OldTextWriter:
@@ -67,10 +68,10 @@ class OldTextWriter:
             self._group, data = found
             return KeptText(group.id, data)
         self._group = TextGroup(page, document, text)
-        return KeptText(document, _WHOLE + text.encode("utf-8", "replace"))
+        return KeptText(document, _WHOLE + text)
 
 
-def _differences(group: TextGroup, text: str) -> tuple[TextGroup, bytes] | None:
+def _differences(group: TextGroup, text: str) -> tuple[TextGroup, str] | None:
     """The differences from the whole text of a group; None where they are not worth it any more."""
     pieces = text_pieces(group.text, text)
     own = "".join([piece.own for piece in pieces])
@@ -82,26 +83,26 @@ def _differences(group: TextGroup, text: str) -> tuple[TextGroup, bytes] | None:
     spent = group.spent + len(written)
     if spent > len(group.text) or len(pieces) > _MOST_PIECES:
         return None
-    return group._replace(spent=spent), _DIFFERENCES + f"{group.id} {spent} {written}".encode("utf-8", "replace")
+    return group._replace(spent=spent), f"{_DIFFERENCES}{group.id} {spent} {written}"
 
 
-def is_kept_apart(data: bytes) -> bool:
-    """Whether these bytes are those of an older version."""
-    return data[:1] in (_WHOLE, _DIFFERENCES)
+def is_kept_apart(data: str) -> bool:
+    """Whether what is kept is that of an older version."""
+    return data[:1] in _APART
 
 
-def spent_by(data: bytes) -> int:
+def spent_by(data: str) -> int:
     """Characters of differences of a group up to this text."""
-    return int(data.split(b" ", 2)[1]) if data.startswith(_DIFFERENCES) else 0
+    return int(data.split(" ", 2)[1]) if data.startswith(_DIFFERENCES) else 0
 
 
-def kept_text(data: bytes, whole: Callable[[int], bytes]) -> str:
+def kept_text(data: str, whole: Callable[[int], str]) -> str:
     """The text that was kept; `whole` finds what is kept in the document of an id."""
     if data.startswith(_WHOLE):
-        return data[1:].decode("utf-8", "replace")
-    head, _, own = data[1:].decode("utf-8", "replace").partition("\n")
+        return data[1:]
+    head, _, own = data[1:].partition("\n")
     document, _, *numbers = map(int, head.split())
-    base = whole(document)[1:].decode("utf-8", "replace")
+    base = whole(document)[1:]
     parts: list[str] = []
     taken = at = 0
     steps = iter(numbers)

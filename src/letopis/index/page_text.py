@@ -84,17 +84,18 @@ class StoredPage(NamedTuple):
     text: str
 
     def pack(self) -> str:
-        """The text of the stored field."""
-        return "\n".join(self)
+        """The text of the stored field; half characters, which no UTF-8 has, become question marks."""
+        text = "\n".join(self)
+        return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
     def blocks(self) -> Iterator[Block]:
         """The blocks in document order."""
         return (Block(_LETTER_KINDS[line[0]], line[LINE_LEAD:]) for line in self.text.split("\n") if line)
 
 
-def unpack_stored_page(data: bytes) -> StoredPage:
+def unpack_stored_page(text: str) -> StoredPage:
     """The inverse of `StoredPage.pack`."""
-    return StoredPage(*data.decode("utf-8", "replace").split("\n", 3))
+    return StoredPage(*text.split("\n", 3))
 
 
 def pack_older_page(page: str, links: list[str]) -> str:
@@ -281,36 +282,47 @@ def snippet(text: str, pattern: re.Pattern[str] | None) -> Snippet:
     in the title alone, which stands above it anyway, the first words of the body.
     """
     body, low = _body_start(text), lowered(text)
-    if pattern is None:
+    hit = None if pattern is None else pattern.search(low, body) or pattern.search(low)
+    if hit is None or pattern is None:
         return _opening(text, low, body, pattern)
-    hit = _best_hit(low, body, pattern)
-    if hit is not None and _says_the_title(text, hit.start()) and (prose := _PROSE.search(text, hit.end())):
+    line = _line_of(low, hit)
+    if pattern.groups > 1 or low[line + 1] != BODY:
+        hit = _best_hit(low, body, pattern) or hit
+        line = _line_of(low, hit)
+    if text[0] == "t" and _says_the_title(text, line) and (prose := _PROSE.search(text, hit.end())):
         body, later = prose.start(), islice(pattern.finditer(low, prose.start()), _MAX_WEIGHED_HITS)
-        said = (one for one in later if not _is_in_frame(low, one) and not _says_the_title(text, one.start()))
-        hit = next(said, None)
-    if hit is None:
-        return _opening(text, low, body, pattern)
-    return _context_of(text, low, *hit.span(), pattern)
+        lines = ((one, _line_of(low, one)) for one in later)
+        said = (found for found in lines if not _is_in_frame(low, found[1]) and not _says_the_title(text, found[1]))
+        hit, line = next(said, (None, 0))
+        if hit is None:
+            return _opening(text, low, body, pattern)
+    return _context_of(text, low, line, hit, pattern)
 
 
 def _best_hit(low: str, body: int, pattern: re.Pattern[str]) -> re.Match[str] | None:
-    hit = pattern.search(low, body)
-    if hit is None:
-        return pattern.search(low)
-    if pattern.groups == 1 and not _is_in_frame(low, hit):
-        return hit
+    """The hit with most of the question around it, of those behind the head of a page."""
+
+    def worth(hit: re.Match[str]) -> tuple[int, bool, int]:
+        return _variety(low, hit, hits), not _is_in_frame(low, _line_of(low, hit)), -hit.start()
+
     hits = list(islice(pattern.finditer(low, body), _MAX_WEIGHED_HITS))
-    return max(hits, key=lambda hit: (_variety(low, hit, hits), not _is_in_frame(low, hit), -hit.start()))
+    return max(hits, key=worth, default=None)
 
 
-def _is_in_frame(text: str, hit: re.Match[str]) -> bool:
-    return text[text.rfind("\n", 0, hit.start()) + 2] == FRAME
+def _line_of(text: str, hit: re.Match[str]) -> int:
+    """Where the line of a hit begins."""
+    return text.rfind("\n", 0, hit.start()) + 1
 
 
-def _says_the_title(text: str, at: int) -> bool:
-    """Whether the block at a place is the title, or repeats it or its part."""
-    first, end = text.rfind("\n", 0, at) + 1 + LINE_LEAD, text.find("\n", at)
-    return text[0] == "t" and text[first : end if end >= 0 else None] in text[LINE_LEAD : text.find("\n")]
+def _is_in_frame(text: str, line: int) -> bool:
+    return text[line + 1] == FRAME
+
+
+def _says_the_title(text: str, line: int) -> bool:
+    """Whether the block of a line is the title, which comes first, or repeats it or its part."""
+    title = text.find("\n")
+    # One character more than the title has is enough to see that a block is longer.
+    return text[line + LINE_LEAD : line + title + 1].partition("\n")[0] in text[LINE_LEAD:title]
 
 
 def _body_start(text: str) -> int:
@@ -342,10 +354,10 @@ def _variety(text: str, hit: re.Match[str], hits: list[re.Match[str]]) -> int:
     return len({other.lastindex for other in hits if hit.start() <= other.start() < limit})
 
 
-def _context_of(text: str, low: str, start: int, end: int, pattern: re.Pattern[str]) -> Snippet:
-    """The surroundings of a hit within its block, cut between words, with all hits in them marked."""
-    first = text.rfind("\n", 0, start) + 1 + LINE_LEAD
-    last = text.find("\n", end)
+def _context_of(text: str, low: str, line: int, hit: re.Match[str], pattern: re.Pattern[str]) -> Snippet:
+    """The surroundings of a hit within the block of its line, cut between words, with all hits in them marked."""
+    start, end = hit.span()
+    first, last = line + LINE_LEAD, text.find("\n", end)
     if last < 0:
         last = len(text)
     begin = first if start - first <= _CONTEXT else text.find(" ", start - _CONTEXT, start) + 1 or start - _CONTEXT
@@ -353,12 +365,15 @@ def _context_of(text: str, low: str, start: int, end: int, pattern: re.Pattern[s
     stop = last if until >= last else max(end, text.rfind(" ", end, until))
     lead = "… " if begin > first else ""
     shift = len(lead) - begin
-    marks = []
-    for found in pattern.finditer(low, begin, stop):
+    marks: list[tuple[int, int]] = []
+    # Of one term it is the first of its block, unless it is the letter of the kind.
+    found = hit if pattern.groups == 1 and start >= begin else pattern.search(low, begin, stop)
+    while found is not None:
         opens, closes = found.span()
         marks.append((opens + shift, closes + shift))
+        found = pattern.search(low, closes, stop)
     made = Snippet(f"{lead}{text[begin:stop]}{' …' if stop < last else ''}", tuple(marks))
-    return _going_on(made, text, low, first - LINE_LEAD, pattern)
+    return made if stop - begin >= _LEAST else _going_on(made, text, low, line, pattern)
 
 
 def _going_on(made: Snippet, text: str, low: str, line: int, pattern: re.Pattern[str] | None) -> Snippet:

@@ -12,7 +12,7 @@ import re
 from datetime import datetime
 
 from letopis.errors import UsageError
-from letopis.index.page_text import nfc, split_words
+from letopis.index.page_text import MAX_WORD_LENGTH, nfc, split_words
 from letopis.model import BlockKind
 from letopis.tuples import NamedTuple
 from letopis.urls import site
@@ -23,6 +23,7 @@ _TYPOGRAPHIC = re.compile('[„“”«»]([^"„“”«»]*)[„“”«»]')
 """Words in quotes as they are typed in texts and on telephones."""
 _QUOTED = re.compile('"[^"]*"')
 _GROUPED = re.compile(r"\bOR +-?\(|\) +OR\b")
+_JOINING = frozenset(("OR", "AND"))
 _LANGUAGE = re.compile("[A-Za-z]{2,3}")
 _BLOCK_KINDS = {kind.value: kind for kind in BlockKind}
 _LONE_FIELD = re.compile(f"({'|'.join([*_FILTER_FIELDS, *_BLOCK_KINDS])}):")
@@ -87,23 +88,41 @@ def parse_word_query(
     resources: frozenset[int] | None = None,
 ) -> WordQuery:
     """Reads a question; UsageError says what is wrong with it."""
-    text = _TYPOGRAPHIC.sub(r'"\1"', text)
-    if _GROUPED.search(_QUOTED.sub("", text)):
-        raise UsageError("parentheses do not group words; OR joins the word before it with the one behind it")
-    if text.count('"') % 2:
-        raise UsageError('a quotation mark is missing; write "adjacent words"')
+    plain = _plain_words(text)
+    if not plain:
+        text = _checked(_TYPOGRAPHIC.sub(r'"\1"', text))
     if at is not None and (since is not None or until is not None):
         raise UsageError("a moment and a span of time exclude each other; give 'at', or 'from' and 'to'")
     if since is not None and until is not None and since > until:
         raise UsageError("the span of time ends before it begins; 'from' must not be later than 'to'")
-    kinds = tuple(block_kind(name) for name in blocks)
+    kinds = tuple([block_kind(name) for name in blocks])
+    limits = field_filters(sites, languages) if sites or languages else ()
+    if plain:
+        clauses = [QueryClause((QueryTerm((word,), False, False, kinds),)) for word in plain]
+        return WordQuery(tuple(clauses), limits, at, since, until, resources)
     reading = _QueryParser(kinds)
     for match in _TOKEN.finditer(nfc(text)):
         reading.take(match)
-    limits = (*reading.limits, *field_filters(sites, languages))
+    limits = (*reading.limits, *limits)
     if not reading.clauses and not limits and resources is None:
         raise UsageError("the query is empty; give at least one word, or site: with a host")
     return WordQuery(tuple(reading.clauses), limits, at, since, until, resources)
+
+
+def _plain_words(text: str) -> list[str]:
+    """The words of a question that is nothing else, as most are; none where only the grammar tells what it is."""
+    words = text.split(" ")
+    is_plain = text.isascii() and all(map(str.isalnum, words)) and _JOINING.isdisjoint(words)
+    return [word[:MAX_WORD_LENGTH].lower() for word in words] if is_plain and len(words) <= MAX_TERMS else []
+
+
+def _checked(text: str) -> str:
+    """A question without marks that it could not mean."""
+    if _GROUPED.search(_QUOTED.sub("", text)):
+        raise UsageError("parentheses do not group words; OR joins the word before it with the one behind it")
+    if text.count('"') % 2:
+        raise UsageError('a quotation mark is missing; write "adjacent words"')
+    return text
 
 
 def field_filters(sites: tuple[str, ...] = (), languages: tuple[str, ...] = ()) -> tuple[FieldFilter, ...]:

@@ -44,11 +44,12 @@ class AnchorMatches:
 
     def added(self, pages: Iterable[int], explain: bool) -> list[tuple[float, str]]:
         """What names have added to the score of each page, and with `explain` the one that fits best."""
-        return [self._added(page, explain) for page in pages]
+        known = set().union(*self.clauses)
+        return [self._added(page, explain) if page in known else NO_ANCHOR for page in pages]
 
     def _added(self, page: int, explain: bool) -> tuple[float, str]:
         names = [clause[page] for clause in self.clauses if page in clause]
-        if not names or self.reader is None:
+        if self.reader is None:
             return NO_ANCHOR
         text = self.reader.text(max(names, key=lambda name: name.score)) if explain else ""
         return (names[0].score if len(names) == 1 else sum(name.score for name in names)), text
@@ -65,20 +66,22 @@ class AnchorMatches:
             return hits
         more = self._scored(snapshot, question, self._versions(snapshot, matcher, question))
         # Each once: of a page that both have, the score with its names holds.
-        both = {_document_place(hit[1]): hit for hit in (*hits, *more)}
-        return [both[place] for _, place in sorted([(-hit[0], place) for place, hit in both.items()])]
+        named = {_document_place(address) for _, address in more}
+        others = [hit for hit in hits if _document_place(hit[1]) not in named]
+        return [(-score, address) for score, address in sorted([(-hit[0], hit[1]) for hit in (*others, *more)])]
 
     def _versions(self, snapshot: WordSnapshot, matcher: QueryBuilder, question: WordQuery) -> list[tuple[float, Any]]:
         """The versions of pages that are called so, with the score of their text."""
-        weights = self.weights()
-        pages = sum(map(len, weights))
+        weights = [] if has_single_clause(question) else self.weights()
+        named = set().union(*self.clauses)
+        pages = len(named)
         if can_filter_afterwards(snapshot, question):
-            most = round(4 * pages / snapshot.newest_share())
-            hits = snapshot.hits(matcher.called(question, weights, timed=False), most)
+            most = round(4 * pages / snapshot.newest_share)
+            hits = snapshot.hits(matcher.called(question, named, weights, timed=False), most)
             if len(hits) < most:
                 return snapshot.standing(hits, query_moment(question))
         most = _MAX_VERSIONS if question.spans else pages
-        return snapshot.hits(matcher.called(question, weights, timed=True), most)
+        return snapshot.hits(matcher.called(question, named, weights, timed=True), most)
 
     def _scored(
         self, snapshot: WordSnapshot, question: WordQuery, hits: list[tuple[float, Any]]
@@ -98,7 +101,7 @@ def query_moment(question: WordQuery) -> int:
 
 def can_filter_afterwards(snapshot: WordSnapshot, question: WordQuery) -> bool:
     """Whether a moment is found faster among all times than by a limit that is tried on every document."""
-    return not question.spans and snapshot.newest_share() >= _MOSTLY
+    return not question.spans and snapshot.newest_share >= _MOSTLY
 
 
 def anchor_matches(index: WordIndex, snapshot: WordSnapshot, question: WordQuery) -> AnchorMatches:
@@ -165,27 +168,29 @@ class _Weigher(NamedTuple):
     bound: int
     rank: PageWeight | None
 
-    def ordered(self, hits: Sequence[tuple[float, Any]]) -> list[_Candidate]:
-        """Best first; equal ones in the order of recording."""
+    def ordered(self, hits: Sequence[tuple[float, Any]], step: int = 0, most: int | None = None) -> list[_Candidate]:
+        """Best first, with a `step` among so many neighbours only; equal ones in the order of recording."""
+        step = step or len(hits) or 1
+        rows = [row for at in range(0, len(hits), step) for row in sorted(self._weighed(hits[at : at + step]))]
+        return [_Candidate(*row) for row in rows[:most]]
+
+    def _weighed(self, hits: Sequence[tuple[float, Any]]) -> list[tuple[Any, ...]]:
+        """The fields of candidates. Plain tuples are sorted much faster, and many are left out afterwards."""
         snapshot, moment, rank = self.snapshot, self.moment, self.rank
         addresses = [address for _, address in hits]
         ids, times = snapshot.numbers("id", addresses), snapshot.numbers("newest", addresses)
         is_past = max(times, default=0) > self.bound
         pages = snapshot.numbers("resource", addresses) if rank is not None or is_past else repeat(0)
-        found, past, weight = [], None, 1.0
+        found: list[tuple[Any, ...]] = []
+        past, weight = None, 1.0
         for (words, address), number, time, page in zip(hits, ids, times, pages, strict=False):
             if is_past and (past := snapshot.version_at(page, self.bound) if time > self.bound else None) is not None:
                 number, time = past.id, past.time
             if rank is not None:
                 weight = rank(page)
             fresh = freshness(time, moment)
-            found.append(_Candidate(-words * fresh * weight, number, address, time, words, fresh, weight, past))
-        return sorted(found)
-
-    def in_windows(self, hits: Sequence[tuple[float, Any]]) -> list[_Candidate]:
-        """The same, window by window."""
-        starts = range(0, len(hits), RERANK_WINDOW)
-        return [one for start in starts for one in self.ordered(hits[start : start + RERANK_WINDOW])]
+            found.append((-words * fresh * weight, number, address, time, words, fresh, weight, past))
+        return found
 
 
 def search(
@@ -241,13 +246,15 @@ def _hit(
     snapshot: WordSnapshot, pattern: re.Pattern[str] | None, found: _Candidate, until: int, number: int,
     added: tuple[float, str],
 ) -> SearchHit:  # fmt: skip
-    url, title, language, text = snapshot.stored(found.address)
-    if found.past is not None:
-        number, until = found.past.number, found.past.until or OPEN_END
+    _, _, address, time, words, fresh, rank, past = found
+    url, title, language, text = snapshot.stored(address)
+    if past is not None:
+        number, until = past.number, past.until or OPEN_END
     ends = None if until == OPEN_END else from_millis(until)
-    words = found.words if added is NO_ANCHOR else max(0.0, found.words - added[0])
-    why = ScoreParts(words, found.fresh, found.rank, *added)
-    return SearchHit(url, title, snippet(text, pattern), from_millis(found.time), ends, number, language, why)
+    if added is not NO_ANCHOR:
+        words = max(0.0, words - added[0])
+    why = ScoreParts(words, fresh, rank, *added)
+    return SearchHit(url, title, snippet(text, pattern), from_millis(time), ends, number, language, why)
 
 
 def _best_candidates(
@@ -262,12 +269,12 @@ def _best_candidates(
     hits = _filtered_afterwards(snapshot, matcher, question, count)
     if hits is not None:
         best = called.among(snapshot, matcher, question, hits)[:count]
-        return weigher.in_windows(best)[:wanted]
+        return weigher.ordered(best, RERANK_WINDOW, wanted)
     query = matcher.query(question)
     while True:
         hits = snapshot.hits(query, count)
         best = called.among(snapshot, matcher, question, hits)[:count]
-        found = weigher.in_windows(best)
+        found = weigher.ordered(best, RERANK_WINDOW, None if question.spans else wanted)
         if question.spans:
             found = _best_of_page(snapshot, found)
         if len(found) >= wanted or len(hits) < count:
@@ -322,7 +329,7 @@ def _filtered_afterwards(
     positive = any(not clause.negated for clause in question.clauses)
     if not positive or not can_filter_afterwards(snapshot, question):
         return None
-    most = round(_OVERFETCH * count / snapshot.newest_share())
+    most = round(_OVERFETCH * count / snapshot.newest_share)
     hits = snapshot.hits(matcher.query(question, timed=False), most)
     kept = snapshot.standing(hits, query_moment(question))
     return kept[:count] if len(kept) >= count or len(hits) < most else None

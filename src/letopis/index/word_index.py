@@ -35,6 +35,7 @@ from letopis.index.word_documents import (
     contents_on_worker,
     forms_document,
     mark_document,
+    open_word_index,
     run_document,
     word_schema,
 )
@@ -276,7 +277,7 @@ class WordIndex:
     def _open_files(self) -> None:
         self._index = None
         make_private_folder(self._data)
-        self._index = tantivy.Index(self._schema, str(self._data))
+        self._index = open_word_index(self._schema, self._data)
         self._index.config_reader("manual")
         self._see()
 

@@ -91,13 +91,13 @@ class QueryBuilder:
         parts = [*self._clauses(question, named), *self._around(question, timed)]
         return parts[0][1] if len(parts) == 1 and parts[0][0] is Occur.Must else Query.boolean_query(parts)
 
-    def called(self, question: WordQuery, named: Sequence[AnchorScores], *, timed: bool) -> Any:
-        """The same question of the pages alone that are named; of one clause, names are left to be added."""
-        pages = sorted({page for clause in named for page in clause})
+    def called(self, question: WordQuery, pages: Iterable[int], named: Sequence[AnchorScores], *, timed: bool) -> Any:
+        """The same question of the pages alone that are named; of one clause, whose names are added later, with any of
+        its words or none.
+        """
         some = any_of([self._page(page) for page in pages])
-        is_single = has_single_clause(question)
-        clauses = self._clauses(question, () if is_single else named)
-        if is_single:
+        clauses = self._clauses(question, named)
+        if not named:
             clauses = [(Occur.Should if occur is Occur.Must else occur, part) for occur, part in clauses]
         return Query.boolean_query(
             [(Occur.Must, Query.const_score_query(some, 0.0)), *clauses, *self._around(question, timed)]
@@ -116,6 +116,8 @@ class QueryBuilder:
         return Query.term_query(self._schema, "resource", page, "basic")
 
     def _around(self, question: WordQuery, timed: bool) -> list[tuple[Occur, Any]]:
+        if not (timed or question.limits or question.resources is not None):
+            return []
         return [(occur, Query.const_score_query(part, 0.0)) for occur, part in self._limits(question, timed)]
 
     def _limits(self, question: WordQuery, timed: bool) -> Iterator[tuple[Occur, Any]]:
@@ -150,10 +152,11 @@ class QueryBuilder:
 
     def clause(self, clause: QueryClause) -> Any:
         """One of its terms; only the very word is kept out, not those that are widely the same."""
-        if clause not in self._made:
+        made = self._made.get(clause)
+        if made is None:
             parts = [self.term(term, widely=not clause.negated) for term in clause.alternatives]
-            self._made[clause] = any_of(parts)
-        return self._made[clause]
+            made = self._made[clause] = any_of(parts)
+        return made
 
     def term(self, term: QueryTerm, *, widely: bool = True) -> Any:
         """One term, in its kinds of blocks where it names any; `widely` with other accents and learned forms too."""
@@ -174,7 +177,7 @@ class QueryBuilder:
         if widely:
             queries += self._weaker("base", known.other_bases(word), found, _OTHER_ACCENTS)
             queries += self._weaker("base", known.further_bases(word), found)
-            further = known.further_forms(word)
+        if widely and (further := known.further_forms(word)):
             queries += self._weaker(self._field, (place for form in further for place in known.places_of(form)), ())
             queries += [Query.boost_query(part, _FURTHER) for part in self._older_with(further)]
         return any_of(queries)
@@ -228,8 +231,8 @@ class QueryBuilder:
 
     def _weaker(self, field: str, words: Iterable[str], found: Sequence[str], weight: float = _FURTHER) -> list[Any]:
         """Words that are not in the query."""
-        terms = self._terms(field, (word for word in words if word not in found))
-        return [Query.boost_query(term, weight) for term in terms]
+        others = [word for word in words if word not in found] if words else ()
+        return [Query.boost_query(term, weight) for term in self._terms(field, others)]
 
     def _exact(self, term: QueryTerm) -> Any:
         """Words as written."""

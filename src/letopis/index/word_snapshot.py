@@ -51,7 +51,8 @@ class WordSnapshot:
         self.schema = schema
         self._bases = bases
         self._learned = learned
-        self._newest = searcher.doc_freq("state", STATE_NOW)
+        self.newest_share = float(searcher.doc_freq("state", STATE_NOW) / max(1, searcher.num_docs))
+        """The share of documents that have the newest version of their page."""
         self._known: dict[str, tuple[str, ...]] = {}
         self._forms: dict[str, tuple[str, ...]] = {}
         self._others: dict[str, tuple[str, ...]] = {}
@@ -75,10 +76,6 @@ class WordSnapshot:
     def marks(self) -> int:
         """How many marks there are, the latest and those it has replaced."""
         return int(self.searcher.doc_freq("state", STATE_MARK))
-
-    def newest_share(self) -> float:
-        """The share of documents that have the newest version of their page."""
-        return float(self._newest / max(1, self.searcher.num_docs))
 
     def bases_of(self, form: str) -> tuple[str, ...]:
         """Base forms under which a word can be found.
@@ -242,10 +239,10 @@ class WordSnapshot:
         whole = data if run.whole == run.id else self._kept(run.whole)
         return TextGroup(page, run.whole, kept_text(whole, self._kept), spent_by(data))
 
-    def _kept(self, document: int) -> bytes:
+    def _kept(self, document: int) -> str:
         """What is kept of the text of a document."""
         hits = self.hits(Query.term_query(self.schema, "id", document, "basic"), 1)
-        data: bytes = self.searcher.doc(hits[0][1]).get_first("page") if hits else b""
+        data: str = self.searcher.doc(hits[0][1]).get_first("page") if hits else ""
         return data
 
 

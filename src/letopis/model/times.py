@@ -222,4 +222,4 @@ def to_millis(moment: datetime) -> int:
 
 def from_millis(millis: int) -> datetime:
     """The inverse of `to_millis`."""
-    return _EPOCH + timedelta(milliseconds=millis)
+    return _EPOCH + timedelta(0, 0, 0, millis)  # An answer has many: by name they take half as long again.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -124,6 +125,21 @@ def test_an_unknown_kind_and_a_moment_with_a_span_are_refused() -> None:
         parse_word_query("x", since=NOW, until=NOW - timedelta(days=1))
     with pytest.raises(UsageError, match="fewer"):
         parse_word_query(" ".join(f"w{number}" for number in range(100)))
+
+
+PLAIN_WORDS = st.from_regex("[A-Za-z0-9]{1,9}", fullmatch=True) | st.sampled_from(["OR", "AND", "w" * 90])
+
+
+@given(st.lists(PLAIN_WORDS, min_size=1))
+@settings(max_examples=100, deadline=None)
+def test_words_alone_are_read_as_the_grammar_reads_them(words: list[str]) -> None:
+    try:
+        expected = parse_word_query("\t".join(words) + "\n", blocks=("h1",), at=NOW)
+    except UsageError as error:
+        with pytest.raises(UsageError, match=re.escape(str(error))):
+            parse_word_query(" ".join(words), blocks=("h1",), at=NOW)
+    else:
+        assert parse_word_query(" ".join(words), blocks=("h1",), at=NOW) == expected
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8") | st.sampled_from(' "*-:ORsite'), max_size=80))

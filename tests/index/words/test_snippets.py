@@ -52,6 +52,12 @@ def test_the_place_with_most_different_words_is_shown() -> None:
     assert snippet(text, pattern("one", "two")).html == "<mark>One</mark> and <mark>two</mark> together."
 
 
+def test_the_letter_of_a_kind_is_not_shown_as_a_hit() -> None:
+    text = stored(f"t{BODY}Home", f"a{BODY}Logo of a town", f"p{BODY}{'Other words ' * 9}")
+    assert snippet(text, pattern("a")).html.startswith("Logo of <mark>a</mark> town · Other")
+    assert not snippet(stored(f"t{BODY}Home", f"a{BODY}Logo"), pattern("a")).marks
+
+
 def test_everything_is_escaped() -> None:
     text = stored(f'p{BODY}<script>alert(1)</script> & word "quoted" <b>')
     shown = snippet(text, pattern("word")).html
@@ -98,4 +104,9 @@ def test_a_snippet_is_a_piece_of_the_page_and_marks_what_it_says(blocks: list[st
 @settings(max_examples=100, deadline=None)
 def test_stored_pages_come_back(title: str, text: str) -> None:
     page = StoredPage("http://a.example/", title, "cs", text.encode("utf-8", "replace").decode())
-    assert unpack_stored_page(page.pack().encode()) == page
+    assert unpack_stored_page(page.pack()) == page
+
+
+def test_half_characters_are_stored_as_question_marks() -> None:
+    page = StoredPage("http://a.example/", "Half \ud83d", "cs", f"p{BODY}Město \udc00")
+    assert unpack_stored_page(page.pack()) == page._replace(title="Half ?", text=f"p{BODY}Město ?")
