@@ -9,7 +9,8 @@ from heapq import merge
 from itertools import islice, takewhile, zip_longest
 from typing import Literal
 
-from letopis.archive.records import CheckDetails, digest_text, identity_key, own_headers
+from letopis.archive.details import CheckDetails, own_headers
+from letopis.archive.records import digest_text, identity_key
 from letopis.archive.requests import StoredExchange, page_of_record, parted_extra
 from letopis.catalog import ABSENT, OUTCOMES, CaptureRow, Catalog, ContentRow, ResourceRow, StoredVersion, VersionRow
 from letopis.catalog.schema import RowReader

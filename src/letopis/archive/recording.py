@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from letopis.archive.details import NO_DETAILS, CheckDetails
 from letopis.archive.records import (
-    NO_DETAILS,
     SENT_PREFIX,
     SOURCE_PREFIX,
-    CheckDetails,
     Identity,
     NewCapture,
     PackNote,
