@@ -6,7 +6,9 @@ reads them: they are packed into one field.
 
 from __future__ import annotations
 
+import binascii
 import json
+import zlib
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,6 +23,7 @@ from letopis.archive.outside_values import (
 )
 from letopis.archive.requests import PageReference, RequestReference
 from letopis.catalog.contents import VolatileFields, with_volatile_fields
+from letopis.catalog.database import storable_text
 from letopis.model import Change, FailureKind, Headers, Hop, Observation, Outcome, Response, from_millis, http_date
 from letopis.tuples import NamedTuple
 
@@ -56,7 +59,7 @@ class CheckDetails(NamedTuple):
     def pack(self, request: RequestReference | None = None, page: PageReference | None = None) -> str | None:
         """JSON without what is empty, or None if everything is; with `request` and `page` if it has none yet."""
         request, page = self.request or request, self.page or page
-        kept = {} if self[:_FOUND_FIELDS] == NO_DETAILS[:_FOUND_FIELDS] else self._found()
+        kept = {} if self[:_FOUND_FIELDS] == NO_DETAILS[:_FOUND_FIELDS] else _with_packed_verdict(self._found())
         if self.own is not None:
             kept["own"] = self.own
         if request is not None:
@@ -86,7 +89,7 @@ class CheckDetails(NamedTuple):
         """The inverse of `pack`."""
         if not text:
             return cls()
-        fields = json.loads(text)
+        fields = _with_plain_verdict(json.loads(text))
         return cls(
             final_url=fields.get("final", ""),
             hops=tuple(_hop(*row) for row in fields.get("hops", ())),
@@ -107,10 +110,10 @@ class CheckDetails(NamedTuple):
     def from_outside(cls, fields: Any) -> CheckDetails:
         """Details from an untrusted source, in the form of `pack`; ValueError unless all are valid.
 
-        Numbers of records, which are valid only in their own catalogue, are skipped.
+        Numbers of records, which are valid only in their own catalogue, are skipped. Only a catalogue packs a verdict.
         """
-        if not isinstance(fields, dict):
-            raise ValueError("not an object")
+        if not isinstance(fields, dict) or _PACKED in fields:
+            raise ValueError("not an object of plain values")
         score, length = fields.get("score"), fields.get("length")
         return cls(
             final_url=text_from_outside(fields.get("final", "")),
@@ -131,6 +134,59 @@ class CheckDetails(NamedTuple):
         if own is None:
             return self
         return self._replace(own=tuple((place, name, _short_date(name, value, time)) for place, name, value in own))
+
+
+_VERDICT = ("score", "blocks", "why", "muted")
+_PACKED = "z"
+"""The field that these are in if the verdict names texts: deflated, in base64, which takes half the bytes."""
+_USUAL_VERDICT = (
+    b'{"score":0.0,"why":"same text"}"only identifier: counter: date: frequent changes, comes and goes: known item: '
+    b'moved text, menus and frames, other signs, clocks and counters, labels"removed link: added link: removed cell: '
+    b'added cell: removed item: added item: "],"why":"too little text: 2 added, 2 removed","muted":["{"score":1.0,'
+    b'"blocks":["removed title: ","added title: ","removed h2: ","added h2: "],"why":"text: 1 added"}{"score":0.1,'
+    b'"blocks":["removed paragraph: ","added paragraph: "],"why":"text: 1 added, 1 removed"}'
+)
+"""What most verdicts have in common, so that none has to spell it out. Part of the format: it never changes."""
+_PACKER = zlib.compressobj(9, zlib.DEFLATED, -12, 5, zdict=_USUAL_VERDICT)
+"""Has read only what is usual: copied for each verdict, as is the next one."""
+_UNPACKER = zlib.decompressobj(-12, zdict=_USUAL_VERDICT)
+
+
+def _with_packed_verdict(fields: dict[str, Any]) -> dict[str, Any]:
+    """Details in which those of a verdict are one field, unless it names no texts or they are shorter as they are."""
+    if "blocks" not in fields and "muted" not in fields:
+        return fields
+    text = storable_text(_encode_json({name: fields[name] for name in _VERDICT if name in fields})).encode()
+    packer = _PACKER.copy()
+    packed = binascii.b2a_base64(packer.compress(text) + packer.flush(), newline=False).decode()
+    if len(packed) >= len(text):
+        return fields
+    return {_PACKED: packed} | {name: value for name, value in fields.items() if name not in _VERDICT}
+
+
+def _with_plain_verdict(fields: dict[str, Any]) -> dict[str, Any]:
+    """The inverse, for details of any release; ValueError for damaged ones."""
+    if _PACKED not in fields:
+        return fields
+    try:
+        verdict = json.loads(_UNPACKER.copy().decompress(binascii.a2b_base64(fields.pop(_PACKED))))
+    except zlib.error as error:
+        raise ValueError("not a packed verdict") from error
+    return {**fields, **verdict}
+
+
+def packed_details(extra: str | None) -> str | None:
+    """Details in the form of the catalogue."""
+    if extra is None or ('"blocks":' not in extra and '"muted":' not in extra):
+        return extra
+    return _encode_json(_with_packed_verdict(json.loads(extra)))
+
+
+def plain_details(extra: str | None) -> str | None:
+    """Details in the form that is published, which every release reads: nothing in them is packed."""
+    if extra is None or f'"{_PACKED}":' not in extra:
+        return extra
+    return _encode_json(_with_plain_verdict(json.loads(extra)))
 
 
 def own_headers(shared: Headers, extra: str | None, time: int) -> Headers:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from letopis.archive.archive import Archive
+from letopis.archive.details import plain_details
 from letopis.archive.records import PUBLISHED_KINDS, Identity, digest_text, identify
 from letopis.archive.requests import PageReference, RequestReference, parted_extra
 from letopis.catalog import ABSENT, DatabaseSnapshot, HeaderRecords
@@ -228,7 +229,7 @@ class _Grouped:
 
 def _version(url: str, row: tuple[Any, ...]) -> CheckRecord:
     time, status, head, meaningful, extra, *content = row
-    text, request, page = parted_extra(extra)
+    text, request, page = parted_extra(plain_details(extra))
     return CheckRecord(
         url, time, status, head, None, None, meaningful, text, None, _content(content), (), request, page
     )
@@ -237,7 +238,7 @@ def _version(url: str, row: tuple[Any, ...]) -> CheckRecord:
 def _capture(url: str, row: tuple[Any, ...]) -> CheckRecord:
     time, status, outcome, number, head, extra, *content = row
     kept = _content(content) if content[0] is not None else None
-    text, request, page = parted_extra(extra)
+    text, request, page = parted_extra(plain_details(extra))
     return CheckRecord(url, time, status, head, outcome, number, None, text, None, kept, (), request, page)
 
 
