@@ -6,7 +6,7 @@ reads them: they are packed into one field.
 
 from __future__ import annotations
 
-import binascii
+import base64
 import json
 import zlib
 from datetime import UTC, datetime
@@ -63,7 +63,7 @@ class CheckDetails(NamedTuple):
         if self.own is not None:
             kept["own"] = self.own
         if request is not None:
-            kept["r"] = request.values()
+            kept["r"] = request.stored()
         if page is not None:
             kept["p"] = page
         return _encode_json(kept) if kept else None
@@ -102,7 +102,7 @@ class CheckDetails(NamedTuple):
             reason=fields.get("why", ""),
             muted=tuple(fields.get("muted", ())),
             own=tuple((place, name, value) for place, name, value in fields["own"]) if "own" in fields else None,
-            request=RequestReference.of_values(fields["r"]) if "r" in fields else None,
+            request=RequestReference.of_stored(fields["r"]) if "r" in fields else None,
             page=PageReference.of_values(fields["p"]) if "p" in fields else None,
         )
 
@@ -138,7 +138,7 @@ class CheckDetails(NamedTuple):
 
 _VERDICT = ("score", "blocks", "why", "muted")
 _PACKED = "z"
-"""The field that these are in if the verdict names texts: deflated, in base64, which takes half the bytes."""
+"""The field that these are in if the verdict names texts: deflated, in base85, which takes half the bytes."""
 _USUAL_VERDICT = (
     b'{"score":0.0,"why":"same text"}"only identifier: counter: date: frequent changes, comes and goes: known item: '
     b'moved text, menus and frames, other signs, clocks and counters, labels"removed link: added link: removed cell: '
@@ -158,7 +158,7 @@ def _with_packed_verdict(fields: dict[str, Any]) -> dict[str, Any]:
         return fields
     text = storable_text(_encode_json({name: fields[name] for name in _VERDICT if name in fields})).encode()
     packer = _PACKER.copy()
-    packed = binascii.b2a_base64(packer.compress(text) + packer.flush(), newline=False).decode()
+    packed = base64.b85encode(packer.compress(text) + packer.flush()).decode()
     if len(packed) >= len(text):
         return fields
     return {_PACKED: packed} | {name: value for name, value in fields.items() if name not in _VERDICT}
@@ -169,7 +169,7 @@ def _with_plain_verdict(fields: dict[str, Any]) -> dict[str, Any]:
     if _PACKED not in fields:
         return fields
     try:
-        verdict = json.loads(_UNPACKER.copy().decompress(binascii.a2b_base64(fields.pop(_PACKED))))
+        verdict = json.loads(_UNPACKER.copy().decompress(base64.b85decode(fields.pop(_PACKED))))
     except zlib.error as error:
         raise ValueError("not a packed verdict") from error
     return {**fields, **verdict}

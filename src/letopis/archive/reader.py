@@ -324,7 +324,8 @@ class RecordReader:
 
         found = {}
         for time, extra in self._catalog.versions.extras(row.id, *span) if row is not None else ():
-            _, request, page = parted_extra(extra)
+            _, kept, page = parted_extra(extra)
+            request = kept.spelled_out(record) if kept is not None else None
             if request is not None or page is not None:
                 shared = record(request.record) if request is not None else ()
                 named = page_of_record(record(page.record)) if page is not None else ""
