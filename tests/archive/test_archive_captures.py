@@ -24,7 +24,7 @@ from letopis.archive.captures import (
     timeline_of,
     version_time,
 )
-from letopis.archive.records import CheckDetails, redirects_of
+from letopis.archive.details import CheckDetails, redirects_of
 from letopis.exchange.cdx import cdx_rows, cdxj_line
 from letopis.model import Hop, Outcome, to_millis
 from letopis.urls import surt

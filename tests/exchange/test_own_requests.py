@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from random_damage import overwrite_page, page_of
 from replica_world import Replica
 from scripted_site import ScriptedSite
@@ -23,6 +25,7 @@ from written_warc import export_warc
 from letopis import Archive, Monitor
 from letopis.archive.requests import PageReference, RequestReference, address_code, address_text
 from letopis.config import CrawlSettings, FetchSettings, MonitorSettings, Settings
+from letopis.errors import Damaged
 from letopis.exchange.crawl_warcs import recording_to_warc
 from letopis.exchange.imports import import_sources
 from letopis.exchange.selection import ExportSelection
@@ -326,6 +329,45 @@ def test_a_request_costs_some_twenty_bytes_of_the_catalogue(archive: Archive, ra
     assert len(rows) == 40
     assert all(len(extra) <= 22 for (extra,) in rows)
     assert archive.catalog.database.one("SELECT count(*) FROM head") == (3,)  # two lengths of answers, one request
+
+
+def test_a_condition_quotes_the_version_before_instead_of_repeating_it(archive: Archive, raw_site: RawSite) -> None:
+    tags = [f'ETag: "{number:064x}"' for number in range(3)]
+    url = raw_site.url("/")
+    for number, (tag, status) in enumerate(zip(tags, ("200 OK", "200 OK", "500 Oops"), strict=True)):
+        raw_site.set("/", b"page %d" % number, status, tag)
+        check(archive, url)
+    found = requests_in(exported(archive))
+    assert [as_sent(one, "X-Team") for one in raw_site.requests] == [(f"GET {one.line}", one.http) for one in found]
+    assert [dict(one.http).get("If-None-Match") for one in found] == [None, tags[0][6:], tags[1][6:]]
+    rows = archive.catalog.database.all("SELECT extra FROM version UNION ALL SELECT extra FROM capture")
+    assert not any("0" * 30 in extra for (extra,) in rows)
+
+
+def test_a_request_that_quotes_what_is_lost_is_not_told(archive: Archive, raw_site: RawSite) -> None:
+    url = raw_site.set("/", b"one", "200 OK", 'ETag: "first of its kind"')
+    check(archive, url)
+    raw_site.set("/", b"two", "200 OK", 'ETag: "second"')
+    check(archive, url)
+    with archive.catalog.database.transaction() as cursor:
+        cursor.run("DELETE FROM head WHERE id = (SELECT head FROM version WHERE number = 0)")
+    found = [exchange.request(()) for exchange in archive.answers.exchanges(url).values()]
+    assert [one.method for one in found if one is not None] == ["GET"]
+
+
+_QUOTES = st.lists(st.text(max_size=9) | st.integers(1, 2**40), max_size=4).map(tuple)
+
+
+@given(st.builds(RequestReference, st.integers(0, 2**40), st.integers(0, 2**32 - 1) | st.just("::1"), _QUOTES))
+def test_a_request_is_read_as_it_was_stored(reference: RequestReference) -> None:
+    assert RequestReference.of_stored(reference.stored()) == reference
+    assert RequestReference.of_stored(reference.values()) == reference
+
+
+@pytest.mark.parametrize("kept", ["", "f", "fwAA", "?", "fwAAAf8", [1], [1, 0, None], [1, 0, -1]])
+def test_a_damaged_request_is_refused(kept: Any) -> None:
+    with pytest.raises((ValueError, Damaged)):
+        RequestReference.of_stored(kept)
 
 
 @pytest.mark.parametrize("text", ["93.184.216.34", "2606:2800:220:1::1", "::1", ""])

@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from letopis.archive.archive import Archive, of_archive
-from letopis.archive.records import CheckDetails, digest_text
+from letopis.archive.details import CheckDetails
+from letopis.archive.records import digest_text
 from letopis.catalog import CatalogTotals, ResourceRow
 from letopis.catalog.activity import (
     DAY,

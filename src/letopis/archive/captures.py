@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from letopis.archive.archive import Archive, of_archive
-from letopis.archive.records import BASE32_PAIRS, own_headers, redirects_of
+from letopis.archive.details import own_headers, redirects_of
+from letopis.archive.records import BASE32_PAIRS
 from letopis.catalog import CaptureRow, ResourceRow
 from letopis.catalog.activity import Activity
 from letopis.catalog.captures import (

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from letopis.archive.archive import Archive
+from letopis.archive.details import packed_details
 from letopis.archive.records import PUBLISHED_KINDS, PackNote
 from letopis.archive.replica import (
     BesideRecord,
@@ -268,7 +269,7 @@ class _Reconciler:
             parted = parted._replace(request=request._replace(record=here(request.record)))
         if page is not None:
             parted = parted._replace(page=page._replace(record=here(page.record)))
-        return parted.joined()
+        return packed_details(parted.joined())
 
     def _drop_capture(self, cursor: Cursor, resource: int, time: int) -> None:
         cursor.run("DELETE FROM capture WHERE resource = ? AND time = ?", (resource, time))

@@ -8,16 +8,9 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from letopis.archive.archive import Archive
+from letopis.archive.details import own_headers
 from letopis.archive.recording import Recorder
-from letopis.archive.records import (
-    ERROR_BODY_BYTES,
-    Identity,
-    NewCapture,
-    NewSet,
-    RecordedCapture,
-    identify,
-    own_headers,
-)
+from letopis.archive.records import ERROR_BODY_BYTES, Identity, NewCapture, NewSet, RecordedCapture, identify
 from letopis.archive.sets import NewPart, SetPart, set_parts, write_parts
 from letopis.catalog import CaptureRow, ResourceRow
 from letopis.catalog.imported import SourceRecordRow, WaitingRevisit

@@ -9,7 +9,8 @@ from heapq import merge
 from itertools import islice, takewhile, zip_longest
 from typing import Literal
 
-from letopis.archive.records import CheckDetails, digest_text, identity_key, own_headers
+from letopis.archive.details import CheckDetails, own_headers
+from letopis.archive.records import digest_text, identity_key
 from letopis.archive.requests import StoredExchange, page_of_record, parted_extra
 from letopis.catalog import ABSENT, OUTCOMES, CaptureRow, Catalog, ContentRow, ResourceRow, StoredVersion, VersionRow
 from letopis.catalog.schema import RowReader
@@ -323,7 +324,8 @@ class RecordReader:
 
         found = {}
         for time, extra in self._catalog.versions.extras(row.id, *span) if row is not None else ():
-            _, request, page = parted_extra(extra)
+            _, kept, page = parted_extra(extra)
+            request = kept.spelled_out(record) if kept is not None else None
             if request is not None or page is not None:
                 shared = record(request.record) if request is not None else ()
                 named = page_of_record(record(page.record)) if page is not None else ""

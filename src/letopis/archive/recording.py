@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from letopis.archive.details import NO_DETAILS, CheckDetails
 from letopis.archive.records import (
-    NO_DETAILS,
     SENT_PREFIX,
     SOURCE_PREFIX,
-    CheckDetails,
     Identity,
     NewCapture,
     PackNote,
@@ -210,10 +209,13 @@ class Recorder:
             return self._version(cursor, state, arrival, content, time, first)
         return self._capture(cursor, state, arrival, content, time, first)
 
-    def _extra(self, cursor: Cursor, arrival: NewCapture, own: VolatileFields | None) -> str | None:
-        """The details of the row, including how the capture was made."""
+    def _extra(
+        self, cursor: Cursor, arrival: NewCapture, own: VolatileFields | None, before: VersionRow | None
+    ) -> str | None:
+        """The details of the row, including how the capture was made; `before` is the version before it."""
         sent, page = arrival.request, arrival.page
-        request = self._requests.request(cursor, sent, arrival.headers) if sent is not None else None
+        known = before.head if before is not None else None
+        request = self._requests.request(cursor, sent, arrival.headers, known) if sent is not None else None
         if arrival.details is NO_DETAILS and own is None and page is None:
             return self._requests.text(request) if request is not None else None
         set_page = None
@@ -240,7 +242,7 @@ class Recorder:
         status = 200 if arrival.status == _NOT_MODIFIED else arrival.status
         row = VersionRow(
             0, state.row.id, state.versions, time, number, head.id, status, _bit(arrival.meaningful),
-            self._extra(cursor, arrival, head.own),
+            self._extra(cursor, arrival, head.own, state.newest),
         )  # fmt: skip
         same = state.newest is not None and state.newest.content == number
         state.newest = self._new.version(row)
@@ -283,7 +285,7 @@ class Recorder:
         head = self._catalog.heads.place(cursor, arrival.headers) if arrival.headers else None
         row = CaptureRow(
             state.row.id, time, arrival.status, OUTCOME_CODES[outcome], current, head.id if head else None, kept,
-            self._extra(cursor, arrival, head.own if head else None),
+            self._extra(cursor, arrival, head.own if head else None, newest),
         )  # fmt: skip
         self._new.capture(row)
         identity = content[0] if content is not None else None
@@ -306,7 +308,7 @@ class Recorder:
         again = versions.seen_again(cursor, before, time) if before is not None else None
         if after is not None and after.content == content[1] and again is None:
             head = self._catalog.heads.place(cursor, arrival.headers)
-            extra = self._extra(cursor, arrival, head.own)
+            extra = self._extra(cursor, arrival, head.own, before)
             versions.begin_earlier(cursor, after._replace(time=time, head=head.id, status=arrival.status, extra=extra))
             versions.add_capture(cursor, _seen_again(after))
             state.newest = versions.by_id(after.id, cursor) if after.number == state.versions - 1 else state.newest

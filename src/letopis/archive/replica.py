@@ -5,13 +5,15 @@ Queries name every column that is published.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
 from letopis.archive.archive import Archive
+from letopis.archive.details import plain_details
 from letopis.archive.records import PUBLISHED_KINDS, Identity, digest_text, identify
 from letopis.archive.requests import PageReference, RequestReference, parted_extra
 from letopis.catalog import ABSENT, DatabaseSnapshot, HeaderRecords
@@ -183,6 +185,9 @@ class RecordSnapshot:
             for known, data in self._snapshot.all(_HEAD, (number,)):
                 yield int(known), HeaderRecords.read(bytes(data))
 
+    def _record(self, number: int) -> Headers:
+        return next((HeaderRecords.read(bytes(data)) for _, data in self._snapshot.all(_HEAD, (number,))), ())
+
     def _referred_records(self) -> set[int]:
         """Numbers of the shared parts of requests, and of the pages of sets; few, however many checks refer to them."""
         parted = (parted_extra(extra) for (extra,) in self._snapshot.stream(_EXTRAS))
@@ -193,9 +198,11 @@ class RecordSnapshot:
         versions, captures = _Grouped(self._snapshot.stream(_VERSIONS)), _Grouped(self._snapshot.stream(_CAPTURES))
         questions = {"rendering": _SENT, "capture_set": _SET_PARTS}
         beside = [_Grouped(self._snapshot.stream(questions[table])) for table in self._beside]
+        record = lru_cache(maxsize=1000)(self._record)
         for number, url, title in self._snapshot.stream(_RESOURCES):
             checks = [_version(url, row) for row in versions.of(number)]
             checks += [_capture(url, row) for row in captures.of(number)]
+            checks = [_with_whole_request(check, record) for check in checks]
             checks = _with_beside(checks, [row for grouped in beside for row in grouped.of(number)])
             yield DocumentRecord(url, title, sorted(checks, key=lambda check: check.time))
 
@@ -228,7 +235,7 @@ class _Grouped:
 
 def _version(url: str, row: tuple[Any, ...]) -> CheckRecord:
     time, status, head, meaningful, extra, *content = row
-    text, request, page = parted_extra(extra)
+    text, request, page = parted_extra(plain_details(extra))
     return CheckRecord(
         url, time, status, head, None, None, meaningful, text, None, _content(content), (), request, page
     )
@@ -237,8 +244,14 @@ def _version(url: str, row: tuple[Any, ...]) -> CheckRecord:
 def _capture(url: str, row: tuple[Any, ...]) -> CheckRecord:
     time, status, outcome, number, head, extra, *content = row
     kept = _content(content) if content[0] is not None else None
-    text, request, page = parted_extra(extra)
+    text, request, page = parted_extra(plain_details(extra))
     return CheckRecord(url, time, status, head, outcome, number, None, text, None, kept, (), request, page)
+
+
+def _with_whole_request(check: CheckRecord, record: Callable[[int], Headers]) -> CheckRecord:
+    """Published requests quote nothing from records of this catalogue."""
+    request = check.request and check.request.spelled_out(record)
+    return check if request is check.request else check._replace(request=request)
 
 
 def _with_beside(checks: list[CheckRecord], rows: list[tuple[Any, ...]]) -> list[CheckRecord]:

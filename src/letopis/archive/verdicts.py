@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from letopis import extract
 from letopis.archive.activity import LoggedChange
 from letopis.archive.archive import Archive
+from letopis.archive.details import BLOCK_LETTERS, NO_DETAILS, CheckDetails, with_verdict
 from letopis.archive.mute_rules import mute_rules_of
-from letopis.archive.records import BLOCK_LETTERS, NO_DETAILS, CheckDetails, with_verdict
 from letopis.catalog import ABSENT
 from letopis.catalog.version_log import RecentVersion
 from letopis.change.fingerprints import fingerprint

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from letopis.archive.archive import Archive, of_archive
-from letopis.archive.records import CheckDetails
+from letopis.archive.details import CheckDetails
 from letopis.catalog import ResourceRow
 from letopis.catalog.activity import Activity
 from letopis.catalog.saved_searches import CLAIM_MILLIS, FoundResult, SavedLook, SavedSearches, SavedSearchRow

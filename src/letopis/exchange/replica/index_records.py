@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from letopis.archive.records import CheckDetails
+from letopis.archive.details import CheckDetails
 from letopis.archive.replica import ABSENT, PUBLISHED_KINDS, BesideRecord, CheckRecord, ContentRecord
 from letopis.archive.requests import PageReference, RequestReference, parted_extra
 from letopis.errors import Damaged
