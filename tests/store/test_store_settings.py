@@ -10,14 +10,15 @@ from letopis.store import solid
 from letopis.store.frame_groups import frames_read_back
 from letopis.store.frame_groups import solid_frames as solid_framing
 from letopis.store.solid import frame_format
-from letopis.store.solid.frame_reader import _open_frame
+from letopis.store.solid.frame_reader import _frame_text, _opened
 from letopis.store.solid.frame_writer import SolidOptions, encode_solid, frames_size
 from letopis.store.solid.stream import parse_head
 
 
 def depths(data):
     """How many differences each version of a first frame is away from the newest."""
-    scripts = _open_frame(data, parse_head(data), None, b"", None).scripts
+    head = parse_head(data)
+    scripts = _opened(_frame_text(data, head, None, b"", None), head, None).scripts
     found = [0]
     for index, script in enumerate(scripts, 1):
         base, at = frame_format.base_version(script, index)

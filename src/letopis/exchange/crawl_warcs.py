@@ -26,7 +26,7 @@ from letopis.exchange.warc_export import OriginalCapture, check_records, info_re
 from letopis.exchange.warc_records import WarcPlace, WarcWriter, is_revisit
 from letopis.model import Check, stamp14, to_millis
 
-_FILE_BYTES = 1024 * 1024 * 1024
+FILE_BYTES = 1024 * 1024 * 1024
 """A file is closed when it is larger than this."""
 _OPEN = ".open"
 _PIECE = 1024 * 1024
@@ -34,9 +34,9 @@ _MOST_HEAD = 64 * 1024
 
 
 @contextmanager
-def recording_to_warc(archive: Archive, folder: Path) -> Iterator[None]:
+def recording_to_warc(archive: Archive, folder: Path, *, most: int = FILE_BYTES) -> Iterator[None]:
     """While it is open, everything that this archive object records is also written to WARC files in a folder."""
-    direct = CrawlWarcWriter(archive, folder)
+    direct = CrawlWarcWriter(archive, folder, most=most)
     archive.followers.append(direct.take)
     try:
         yield
@@ -48,9 +48,10 @@ def recording_to_warc(archive: Archive, folder: Path) -> Iterator[None]:
 class CrawlWarcWriter:
     """Appends what was recorded; several writers may share a folder, each with separate files."""
 
-    def __init__(self, archive: Archive, folder: Path) -> None:
+    def __init__(self, archive: Archive, folder: Path, *, most: int = FILE_BYTES) -> None:
         self._archive = archive
         self._folder = folder
+        self._most = most
         self._file: BinaryIO | None = None
         self._writer: WarcWriter | None = None
         self._places = ExportIndexWriter()
@@ -98,7 +99,7 @@ class CrawlWarcWriter:
             place = writer.write(exported.record)
             if is_listed_capture(exported):
                 self._places.add(check.url, done.time, *place)
-        if writer.size >= _FILE_BYTES:
+        if writer.size >= self._most:
             self.close()
 
     def _begin(self) -> WarcWriter:
