@@ -6,14 +6,16 @@
         differences = lazy("letopis.archive.differences")
 
 stands among the imports, says what is needed, and costs nothing until `differences.render_difference` is asked for.
+`lazy_pattern` does the same for regular expressions that take long to compile and that few commands need.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import socket
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
     from tantivy import FieldType, Occur, Order, Query
 
 __all__ = [
-    "FieldType", "Occur", "Order", "Query", "etree", "lazy", "np", "npt", "public_names", "regex", "socket", "tantivy",
+    "FieldType", "Occur", "Order", "Query", "etree", "lazy", "lazy_pattern", "np", "npt", "public_names", "regex",
+    "socket", "tantivy",
 ]  # fmt: skip
 
 
@@ -61,6 +64,23 @@ class _LazyClass:
 def lazy(name: str) -> Any:
     """A module by its full name, loaded when something of it is used."""
     return _LazyModule(name)
+
+
+class _LazyPattern:
+    """Stands for a compiled pattern; what was asked of it once is remembered."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __getattr__(self, attribute: str) -> Any:
+        found = getattr(re.compile(self._text), attribute)
+        setattr(self, attribute, found)
+        return found
+
+
+def lazy_pattern(text: str) -> re.Pattern[str]:
+    """A pattern that is compiled when something is asked of it."""
+    return cast("re.Pattern[str]", _LazyPattern(text))
 
 
 if not TYPE_CHECKING:  # what many modules name, and most processes never use: 26 MB of memory

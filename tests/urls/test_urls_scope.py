@@ -42,6 +42,14 @@ def test_includes_and_excludes_by_pattern():
     assert not scope.allows("http://a.org/keep/secret")
 
 
+@pytest.mark.parametrize("excluded", [("b$", "^x"), ("b$", "(?i)^X|q{9}"), ("b$|^x",)])
+def test_patterns_are_read_alike_whether_plain_or_not(excluded):
+    scope = Scope("any", (), exclude=excluded)
+    assert not scope.chooses("a/b")
+    assert not scope.chooses("x/a")
+    assert scope.chooses("a/bx")
+
+
 def test_patterns_see_a_bounded_part_of_the_address():
     scope = Scope("any", (), exclude=("end$",))
     assert scope.allows("http://a.org/" + "x" * 3000 + "end")

@@ -15,6 +15,7 @@ from unicodedata import category, normalize
 
 from xxhash import xxh3_64_intdigest
 
+from letopis.lazy import lazy_pattern
 from letopis.model import Block, BlockKind, Page
 
 _LOWER = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
@@ -27,15 +28,15 @@ _WIDE = (
     ),  # no-break blanks and the marks of Latin-1
 )
 _NOT_WORD = re.compile(r"[\W_]+")
-_MARKED = re.compile(r"[\u0300-\u1fff\u20d0-\u20ff\u302a-\u309a\ua66f-\uabee]")
+_MARKED = lazy_pattern(r"[\u0300-\u1fff\u20d0-\u20ff\u302a-\u309a\ua66f-\uabee]")
 """Scripts whose letters may bear marks."""
-_SOLID = re.compile(
+_SOLID = lazy_pattern(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 """Letters of scripts that write words without blanks between them."""
 
 
-_MARK = re.compile(r"[✓✔☑✅✗✘☒❌❎☐★⭐☆]|[▲△↑⬆▼▽↓⬇](?=\s?\d)")
+_MARK = lazy_pattern(r"[✓✔☑✅✗✘☒❌❎☐★⭐☆]|[▲△↑⬆▼▽↓⬇](?=\s?\d)")
 _PLAIN_MARKS = str.maketrans("✔☑✅✘☒❌❎⭐△↑⬆▽↓⬇", "✓✓✓✗✗✗✗★▲▲▲▼▼▼")
 
 
@@ -147,9 +148,9 @@ _NO_SPAN = r"(?!\s?[-–—]\s?\d{1,2}[:.]\d\d)"  # opening hours do not tick
 _ZONE = r"(?:\s?(?:z\b|utc|gmt|ce?s?t\b|[ecmp][sd]t\b|[+-]\d{2}:?\d{2}))?"
 _YEAR = r"(?:19|20)\d\d"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
-_TOOK_NEAR = re.compile(r"generated|rendered|took|loaded|executed|queries|vygenerov|načten|erzeugt|generiert|сгенер")
+_TOOK_NEAR = lazy_pattern(r"generated|rendered|took|loaded|executed|queries|vygenerov|načten|erzeugt|generiert|сгенер")
 _HAS_DIGIT = re.compile(r"\d")
-_KEY_LABEL = re.compile(
+_KEY_LABEL = lazy_pattern(
     r"(?:sha-?\d{0,3}(?:-\d{3})?|md5|blake2\w?|checksum|digest|fingerprint|otisk\w*|součet|prüfsumme|password|passwor[dt]|"
     r"heslo|key|klíč|schlüssel|ключ|пароль|schránk\w*|\bsn|serial|výrobní číslo|account|účet|iban|konto)"
     r"(?:\s\w{1,15}){0,2}[^\w]{1,4}$"
@@ -161,23 +162,23 @@ _LEGAL = re.compile(r"\W{0,4}(?:©|\(c\)|copyright\b)\D{0,12}(?:19|20)\d\d(?:\s?
 """The mark and the years that a notice of copyright begins with."""
 _PARTS = re.compile(r"(?<=[^\W_]{2}[.!?])\s+|[:;|•·]")
 _MOST_OWNER = 6
-_LEGAL_WORDS = re.compile(
+_LEGAL_WORDS = lazy_pattern(
     r"rights? reserved|alle rechten?\b|rechte vorbehalten|tous droits|todos (?:los derechos|os direitos)|tutti i dir|"
     r"vš\w{4,5} práva|prawa zastrze|alla rättigheter|alle rettigheder|minden jog|drepturile|hakları|(?:все|усі) права|"
     r"trademark|(?:waren|registered )mar[kc]|marque|logo|licen[sc]|lizenz|terms|privacy|cookie|imprint|impressum|"
     r"powered|designed|hosted|disclaimer|datenschutz"
 )
-_VERSION_OR_MAIL = re.compile(
+_VERSION_OR_MAIL = lazy_pattern(
     r"v?\d{1,4}(?:\.\d{1,4}){1,3}(?:[-.]?(?:alpha|beta|rc|dev)[-.]?\d{0,3})?|"
     r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}"
 )
-_OF_THE_PAGE = re.compile(
+_OF_THE_PAGE = lazy_pattern(
     r"updat|modif|generat|retriev|aktuali|stand\b|today|dnes|heute|aujourd|hoy\b|обновл|сегодня|publish|posted|"
     r"veröffentl|publi|zveřej|vydán|written|draft|version|edited|created|last|as of|by\b|snapshot|revis|issued|"
     r"date:|datum(?!\s+[^\W\d])"
 )
 """What a date beside few other words is of the page itself; any other date is what these words say."""
-_OF_AN_EVENT = re.compile(
+_OF_AN_EVENT = lazy_pattern(
     r"deadline|\b(?:dtstart|dtend|due|until|till|expir|valid|effective|begin|start|end|open|clos|launch|exam|election|"
     r"concert|meeting|"
     r"leav|depart|arriv|trial|hearing|kick-?off|show|train|bus|flight|uzávěrk|termín|konec|začát|začín|zkoušk|"

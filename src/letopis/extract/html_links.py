@@ -118,12 +118,14 @@ class LinkCollector:
         href = attributes.get("href")
         if href is None:
             return
-        text = node.text(separator=_JOINT)
-        if len(text) > MAX_FIELD:
-            text = text[:MAX_FIELD]
+        only = node.child
+        if only is not None and only.tag_id == TEXT and only.next is None:  # most links hold one text
+            text = (only.text_content or "")[:MAX_FIELD]
+        else:
+            text = node.text(separator=_JOINT)[:MAX_FIELD]
+            if _JOINT in text:
+                text = _spaced_text(node)
         # As `fold_whitespace`, without the call: pages have hundreds of links.
-        if _JOINT in text:
-            text = _spaced_text(node)
         text = text.strip()
         if "  " in text or not text.isprintable():
             text = " ".join(text.split())

@@ -86,11 +86,12 @@ _LEAST_WORDS = 12
 _CLEARLY = 1.5
 """How many times more common words than usual identify a language that is not declared."""
 _NOT_PROSE = (BlockKind.KEYWORDS, BlockKind.ALT, BlockKind.CODE)
+_AFTER_LANGUAGE = re.compile(r"[-_.,; ]")
 
 
 def primary_language(tag: str) -> str:
     """`cs` of `cs-CZ`, `cs_CZ.UTF-8` and `CS`; nothing for what is no language tag."""
-    head = re.split(r"[-_.,; ]", tag.strip().lower()[:35], maxsplit=1)[0]
+    head = _AFTER_LANGUAGE.split(tag.strip().lower()[:35], 1)[0]
     return head if 2 <= len(head) <= 3 and head.isascii() and head.isalpha() else ""
 
 

@@ -174,10 +174,12 @@ def joiner(base: str) -> Callable[[str], str | None]:
         site.clear()
 
     def target(ref: str) -> str | None:
-        memory = site if ref.startswith(_SAME_EVERYWHERE) else known
-        if ref in memory:
-            return memory[ref]
-        found = memory[ref] = join(base, ref)
+        found = site.get(ref)  # tried first: it answers nearly all, and holds none that another page reads differently
+        if found is None:
+            memory = site if ref.startswith(_SAME_EVERYWHERE) else known
+            if ref not in memory:
+                memory[ref] = join(base, ref)
+            found = memory[ref]
         return found
 
     return target
