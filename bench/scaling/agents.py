@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
@@ -17,7 +17,6 @@ from typing import Any
 
 from letopis.catalog import Cursor
 from letopis.catalog.database import Database
-from letopis.catalog.resources import Resources
 from letopis.cli.main import main as command
 from letopis.crawl import Agent, CrawlStats
 from letopis.crawl.commits import BatchCommitter
@@ -38,8 +37,7 @@ class Told:
 def watch(told: Told) -> None:
     """From now on, agents and transactions of this process are measured."""
     run, transaction, record = Agent.run, Database.transaction, BatchCommitter._record
-    lock = Resources.lock_hosts
-    batch, locking = 0, 0.0
+    batch = 0
 
     async def timed_run(self: Agent, *words: Any, **named: Any) -> CrawlStats:
         began, cpu = time.perf_counter(), time.process_time()
@@ -55,21 +53,15 @@ def watch(told: Told) -> None:
         batch = len(looks)
         return record(self, looks)
 
-    def locked(self: Resources, cursor: Cursor, hosts: Iterable[int]) -> None:
-        nonlocal locking
-        asked = time.perf_counter()
-        lock(self, cursor, hosts)
-        locking += time.perf_counter() - asked
-
     @contextmanager
-    def timed(self: Database, *, beside: bool = False) -> Iterator[Cursor]:
-        nonlocal batch, locking
-        asked, locking = time.perf_counter(), 0.0
-        with transaction(self, beside=beside) as cursor:
+    def timed(self: Database, *, beside: bool = False, first: Sequence[str] = ()) -> Iterator[Cursor]:
+        nonlocal batch
+        asked = time.perf_counter()
+        with transaction(self, beside=beside, first=first) as cursor:
             began, cpu = time.perf_counter(), time.process_time()
             yield cursor
         ended = time.perf_counter()
-        waited = began - asked + locking
+        waited = began - asked
         told.turns.append((batch, waited, ended - asked - waited, time.process_time() - cpu, ended))
         batch = 0
 
@@ -77,7 +69,6 @@ def watch(told: Told) -> None:
         (Agent, "run", timed_run),
         (BatchCommitter, "_record", counted),
         (Database, "transaction", timed),
-        (Resources, "lock_hosts", locked),
     ):
         setattr(owner, name, value)
 

@@ -61,6 +61,9 @@ class Dialect(Protocol):
     def long_answer(self, connection: Any, *, held: bool) -> AbstractContextManager[Any]:
         """A cursor whose rows stay with the engine until they are fetched; `held` if no transaction is open."""
 
+    def together(self, cursor: Any, statements: Sequence[str]) -> list[list[tuple[Any, ...]]]:
+        """Executes statements without values, in one message if the engine is elsewhere; the rows of each."""
+
     def many(self, cursor: Any, statement: str, rows: Iterable[Sequence[Any]]) -> int:
         """Executes once per row inside a transaction; how many rows it changed in total."""
 
@@ -191,6 +194,10 @@ class Sqlite:
     def long_answer(self, connection: Any, *, held: bool) -> AbstractContextManager[Any]:
         """Every cursor works out its rows as they are fetched."""
         return nullcontext(connection.cursor())
+
+    def together(self, cursor: Any, statements: Sequence[str]) -> list[list[tuple[Any, ...]]]:
+        """One after the other."""
+        return [cursor.execute(statement).fetchall() for statement in statements]
 
     def many(self, cursor: Any, statement: str, rows: Iterable[Sequence[Any]]) -> int:
         """One prepared statement."""
@@ -356,6 +363,15 @@ class Postgres:
         named: AbstractContextManager[Any] = connection.cursor(f"long_{next(self._cursors)}", withhold=held)
         return named
 
+    def together(self, cursor: Any, statements: Sequence[str]) -> list[list[tuple[Any, ...]]]:
+        """One message, in which each statement sees what was committed before it began."""
+        cursor.execute("; ".join(statements))
+        found = []
+        while True:
+            found.append(cursor.fetchall() if cursor.description else [])
+            if not cursor.nextset():
+                return found
+
     def many(self, cursor: Any, statement: str, rows: Iterable[Sequence[Any]]) -> int:
         """Executes in one pipeline, and a statement after it.
 
@@ -381,11 +397,10 @@ class Postgres:
 
     def numbers(self, cursor: Any, table: str, count: int) -> Sequence[int]:
         """The sequence of the table, so that no number is ever given out twice."""
-        if table == "version":
-            # Set before the first number is taken: a process that sees the number sees the mark or its end.
-            cursor.execute(_MARK_OPEN_VERSIONS)
-        cursor.execute(f"SELECT nextval(pg_get_serial_sequence('{table}', 'id')) FROM generate_series(1, %s)", (count,))
-        return [int(row[0]) for row in cursor.fetchall()]
+        # Set before the first number is taken: a process that sees the number sees the mark or its end.
+        marks = [_MARK_OPEN_VERSIONS] if table == "version" else []
+        take = f"SELECT nextval(pg_get_serial_sequence('{table}', 'id')) FROM generate_series(1, {count})"
+        return [int(row[0]) for row in self.together(cursor, [*marks, take])[-1]]
 
     def settled(self, one: Any) -> int:
         """The last id given out, or the one before the first of the oldest open transaction that was given any.

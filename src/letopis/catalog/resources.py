@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from letopis.catalog.database import Cursor, Database, storable_text
 from letopis.catalog.schema import ResourceRow, RowReader, ensure_tables, has_table
@@ -100,16 +100,16 @@ class Resources:
         rows = reader.all(f"SELECT name, id FROM host WHERE name IN ({', '.join('?' * len(names))})", names)
         self._hosts.update((kept[str(name)], int(number)) for name, number in rows)
 
-    def lock_hosts(self, cursor: Cursor, hosts: Iterable[int]) -> None:
-        """Until the transaction ends no other changes these hosts or adds to their URLs.
+    def locks(self, hosts: Collection[int]) -> list[str]:
+        """The statement that locks hosts; none if there is a single writer.
 
         All lock in the same order, so there are no deadlocks.
         """
-        wanted = sorted(set(hosts)) if cursor.dialect.locked else []
-        for start in range(0, len(wanted), _AT_ONCE):
-            part = wanted[start : start + _AT_ONCE]
-            marks = ", ".join("?" * len(part))
-            cursor.all(f"SELECT id FROM host WHERE id IN ({marks}) ORDER BY id {cursor.dialect.locked}", part)
+        locked = self._database.dialect.locked
+        if not hosts or not locked:
+            return []
+        wanted = ", ".join(str(int(host)) for host in sorted(hosts))
+        return [f"SELECT id FROM host WHERE id IN ({wanted}) ORDER BY id {locked}"]
 
     def forget_hosts(self) -> None:
         """After a rolled back transaction, ids handed out inside it mean nothing."""
