@@ -1,9 +1,9 @@
 """A small interface to SQL for both engines: SQLite by default, PostgreSQL at scale.
 
 Statements are plain SQL with `?` marks that both engines understand; what differs (types, marks, error classes) is in
-`dialect.py`. Reads use a connection of the calling thread and never block. There is one writer at a time, or several
-that lock what they write to; a transaction is durable when its `with` block has ended. Text that no engine can store is
-replaced on writing.
+`dialect.py` and `postgres.py`. Reads use a connection of the calling thread and never block. There is one writer at a
+time, or several that lock what they write to; a transaction is durable when its `with` block has ended. Text that no
+engine can store is replaced on writing.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Cursor:
         self.connection = connection
         self._cursor = connection.cursor()
         self.dialect = dialect
-        self._sql = dialect.sql
+        self._execute = dialect.execute
         self.begun: list[list[SqlRow]] = []
         """The rows of each statement with which the transaction began."""
         self.last: list[str] = []
@@ -70,16 +70,20 @@ class Cursor:
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> int:
         """Executes; returns how many rows it changed."""
-        self._cursor.execute(self._sql(statement), storable_values(values))
+        self._execute(self._cursor, statement, storable_values(values))
         return int(self._cursor.rowcount)
 
     def together(self, statements: Sequence[str]) -> list[list[SqlRow]]:
         """Executes statements without values, which costs one round trip; the rows of each."""
         return self.dialect.together(self._cursor, statements)
 
-    def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> int:
-        """Executes once per row; returns how many rows it changed in total."""
-        return self.dialect.many(self._cursor, self._sql(statement), storable_rows(rows))
+    def run_many(self, statement: str, rows: Iterable[Sequence[Any]], types: Sequence[str] = ()) -> int:
+        """Executes once per row; returns how many rows it changed in total.
+
+        With the types of its values, a simple `INSERT` or `UPDATE ... WHERE` may change all rows at once; no two rows
+        then name the same one.
+        """
+        return self.dialect.many(self._cursor, self.dialect.sql(statement), storable_rows(rows), types)
 
     def bulk(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
         """Adds very many rows in the engine's fastest way; returns how many."""
@@ -91,7 +95,7 @@ class Cursor:
 
     def one(self, statement: str, values: Sequence[Any] = ()) -> SqlRow | None:
         """The first row, or None."""
-        self._cursor.execute(self._sql(statement), storable_values(values))
+        self._execute(self._cursor, statement, storable_values(values))
         row: SqlRow | None = self._cursor.fetchone()
         return row
 
@@ -102,7 +106,7 @@ class Cursor:
 
     def all(self, statement: str, values: Sequence[Any] = ()) -> list[SqlRow]:
         """All rows."""
-        self._cursor.execute(self._sql(statement), storable_values(values))
+        self._execute(self._cursor, statement, storable_values(values))
         rows: list[SqlRow] = self._cursor.fetchall()
         return rows
 

@@ -12,6 +12,7 @@ from letopis.urls import surt, url_key
 
 _RESOURCE_COLUMNS = "id, url, host, versions, newest, checked"
 _NEW_RESOURCE_COLUMNS = ("id", "url_key", "url", "host", "versions", "newest", "checked", "title")
+_TOUCHED = ("integer", "bigint", "bigint", "text", "bigint")
 _MAX_CACHED_HOSTS = 100_000
 _AT_ONCE = 250
 _QUALIFIED_COLUMNS = ", ".join(f"resource.{column}" for column in _RESOURCE_COLUMNS.split(", "))
@@ -178,6 +179,7 @@ class Resources:
         cursor.run_many(
             "UPDATE resource SET versions = ?, newest = ?, checked = ?, title = coalesce(?, title) WHERE id = ?",
             changes,
+            _TOUCHED,
         )
 
 
@@ -203,7 +205,7 @@ class NoiseProfiles:
 
     def set_profiles(self, cursor: Cursor, profiles: Iterable[tuple[bytes, str]]) -> None:
         """Replaces the profiles of known hosts; the host is after its profile."""
-        cursor.run_many("UPDATE host SET profile = ? WHERE name = ?", profiles)
+        cursor.run_many("UPDATE host SET profile = ? WHERE name = ?", profiles, ("bytea", "text"))
 
     def distrusted(self, host: str) -> frozenset[str]:
         """Digest fields (lower case) that the host once sent wrongly."""
