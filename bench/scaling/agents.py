@@ -15,11 +15,12 @@ from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from typing import Any
 
+from letopis.archive.queues import NewUrl
 from letopis.catalog import Cursor
 from letopis.catalog.database import Database
 from letopis.cli.main import main as command
 from letopis.crawl import Agent, CrawlStats
-from letopis.crawl.commits import BatchCommitter
+from letopis.crawl.commits import BatchCommitter, FinishedLook
 
 
 @dataclass(slots=True)
@@ -29,6 +30,8 @@ class Told:
     cpu: float = 0.0
     seconds: float = 0.0
     pages: int = 0
+    crossing: int = 0
+    """URLs that were planned because a page of another host links to them."""
     turns: list[tuple[int, float, float, float, float]] = field(default_factory=list)
     """Pages, seconds of waiting for the turn and the hosts, seconds that the rest took, CPU of this process meanwhile,
     and when it ended (monotonic)."""
@@ -37,7 +40,8 @@ class Told:
 def watch(told: Told) -> None:
     """From now on, agents and transactions of this process are measured."""
     run, transaction, record = Agent.run, Database.transaction, BatchCommitter._record
-    batch = 0
+    links = BatchCommitter._links
+    batch, crossing, planned = 0, set[int](), set[int]()
 
     async def timed_run(self: Agent, *words: Any, **named: Any) -> CrawlStats:
         began, cpu = time.perf_counter(), time.process_time()
@@ -47,10 +51,17 @@ def watch(told: Told) -> None:
             told.cpu += time.process_time() - cpu
             told.seconds += time.perf_counter() - began
             told.pages += self.figures.fetched
+            told.crossing = len(planned)
+
+    def linked(self: BatchCommitter, done: FinishedLook) -> list[NewUrl]:
+        found = links(self, done)
+        crossing.update(link.key for link in found if link.host != done.ticket.host)
+        return found
 
     def counted(self: BatchCommitter, looks: list[Any]) -> list[int]:
         nonlocal batch
         batch = len(looks)
+        planned.update(link.key for link in self._planned if link.key in crossing)
         return record(self, looks)
 
     @contextmanager
@@ -68,6 +79,7 @@ def watch(told: Told) -> None:
     for owner, name, value in (
         (Agent, "run", timed_run),
         (BatchCommitter, "_record", counted),
+        (BatchCommitter, "_links", linked),
         (Database, "transaction", timed),
     ):
         setattr(owner, name, value)
