@@ -26,14 +26,16 @@ import psycopg
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.scaling.crawls import Crawl, median, rounds, web  # noqa: E402
-from bench.scaling.model import Foretold, Load, simulate  # noqa: E402
+from bench.scaling.crawls import Crawl, median, rounds  # noqa: E402
+from bench.scaling.model import Cost, Foretold, Load, cost_of, simulate  # noqa: E402
 from bench.scaling.services import Services, services  # noqa: E402
 
 GOAL = 1.5
 COUNTS = (1, 2, 4, 8)
 DATABASE_CORES = 16.0
 TENDED_HOSTS = 25
+SENT_AT_ONCE = 4
+"""Links to hosts of others that are sent with a commit, and taken in together."""
 STORE_SECONDS = 0.03
 """How long a put to an object store in another house takes, where moto answers at once: for the agents foretold."""
 POLITE = (20.0, 60.0, 200.0)
@@ -133,15 +135,16 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """Seconds of the database: for a look at the leases and a count of hosts, of few and of many; to start an agent."""
+    """Seconds of the database: for a look at the leases and a count of hosts, of few hosts and of many."""
 
     tend_few: float
     tend_many: float
     count_few: float
     count_many: float
-    start: float
     own_look: float = 0.0
     """Of an agent, for what it asks once a second."""
+    link: float = 0.0
+    """Of agents and database, for a link to a host of another agent."""
 
     @property
     def look_few(self) -> float:
@@ -149,55 +152,70 @@ class Upkeep:
         return self.tend_few + self.count_few
 
 
-def load_of(crawls: Sequence[Crawl], upkeep: Upkeep) -> Load:
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """CPU of all parts, told apart by crawls by one agent: they differ in how many pages and commits they make."""
+
+    agent: Cost
+    database: Cost
+    store: Cost
+    web: Cost
+
+    @classmethod
+    def of(cls, crawls: Sequence[Crawl], upkeep: Upkeep) -> Costs:
+        """Without what is asked about leases, which takes as long as the crawl and not as many pages."""
+
+        def cost(part: str, look: float = 0.0) -> Cost:
+            spent = [max(0.0, getattr(crawl, part) - look * crawl.seconds) for crawl in crawls]
+            return cost_of([(crawl.pages, len(crawl.batches), cpu) for crawl, cpu in zip(crawls, spent, strict=True)])
+
+        return cls(cost("agent", upkeep.own_look), cost("database", upkeep.look_few), cost("store"), cost("web"))
+
+    def total(self, agents: int, pages: int, commits: int) -> float:
+        """CPU of everybody for so many."""
+        return sum(part.of(agents, pages, commits) for part in (self.agent, self.database, self.store, self.web))
+
+
+def load_of(crawls: Sequence[Crawl], costs: Costs, upkeep: Upkeep) -> Load:
     """The constants of the model, all from crawls by one agent.
 
-    A commit takes what agent, database and object store compute in it, a line
-    through all commits, and what it waits for besides (disk, messages): the
-    least that one commit in ten did not stay below. Times by the clock would
-    hold the waiting for a core as well, which the model works out by itself.
-    What the database computes for the start of an agent and for its leases is
-    no part of its commits, and what the agent computes for them none of its pages.
+    A commit takes what agent, database and object store compute for it, and what it waits for besides (disk,
+    messages): the least that one commit in ten did not stay below. Times by the clock would hold the waiting for a
+    core as well, which the model works out by itself. What a page costs the agent is spent in its commit as far as
+    the CPU of commits grows with their pages.
     """
     turns = [turn for crawl in crawls for turn in crawl.batches]
-    pages = sum(crawl.pages for crawl in crawls)
-    spent = sum(turn[3] for turn in turns)
-    beside = sum(upkeep.start + upkeep.look_few * crawl.seconds for crawl in crawls)
-    database = max(0.0, sum(crawl.database for crawl in crawls) - beside) / spent
-    store = sum(crawl.store for crawl in crawls) / spent
     slope, fixed = map(float, np.polyfit([turn[0] for turn in turns], [turn[3] for turn in turns], 1))
-    fixed, slope = max(0.001, fixed), max(0.0, slope)
-    everything = 1 + database + store
-    wait = float(np.quantile([turn[2] - (fixed + slope * turn[0]) * everything for turn in turns], 0.1))
-    fetching = sum(crawl.agent - upkeep.own_look * crawl.seconds for crawl in crawls) - spent
+    slope = min(max(0.0, slope), costs.agent.page)
+    others = (costs.store, costs.database)
+    computed = [max(0.0, fixed) + slope * turn[0] + sum(one.of(0, turn[0], 1) for one in others) for turn in turns]
+    wait = float(np.quantile([turn[2] - cpu for turn, cpu in zip(turns, computed, strict=True)], 0.1))
     return Load(
-        fetching / pages, sum(crawl.web for crawl in crawls) / pages,
-        fixed * (1 + store), slope * (1 + store), max(0.0, wait), fixed * database, slope * database, upkeep.tend_many,
-        upkeep.count_many,
+        costs.agent.page - slope, costs.web.page, costs.agent.commit + costs.store.commit, slope + costs.store.page,
+        max(0.0, wait), costs.database.commit, costs.database.page, upkeep.tend_many, upkeep.count_many,
     )  # fmt: skip
 
 
-def _cpu_a_page(load: Load, crawl: Crawl, tend: float) -> float:
-    """Seconds of everybody that a page of a crawl should take, by the commits and the time that the crawl had."""
-    each = load.work_a_page + load.web_a_page + load.commit_a_page + load.base_a_page
-    commits = len(crawl.batches) * (load.commit_fixed + load.base_fixed)
-    return each + (commits + tend * crawl.agents * crawl.seconds) / crawl.pages
+def _crossing(crawls: Sequence[Crawl]) -> float:
+    """URLs a page that are planned for links of other hosts: of several agents, others own a part of these hosts."""
+    return sum(crawl.crossing for crawl in crawls) / sum(crawl.pages for crawl in crawls)
 
 
-def checked(load: Load, found: dict[int, list[Crawl]], upkeep: Upkeep) -> list[Verdict]:
+def checked(load: Load, costs: Costs, found: dict[int, list[Crawl]], upkeep: Upkeep) -> list[Verdict]:
     """The model against the runs of the same hour, with the cores that other work left to them."""
     cores = os.cpu_count() or 1
     verdicts = []
     for count in COUNTS:
         left = max(0.1, cores - median(found[count], "others"))
         foretold = simulate(replace(load, tend=upkeep.tend_few, count=upkeep.count_few), count, left)
-        spent = statistics.median(
-            (one.agent + one.database + one.store + one.web - count * upkeep.start) / one.pages for one in found[count]
+        spent = statistics.median((one.agent + one.database + one.store + one.web) / one.pages for one in found[count])
+        looks, sent = upkeep.look_few + upkeep.own_look, upkeep.link * _crossing(found[1]) * (1 - 1 / count)
+        cpu = sent + statistics.median(
+            (costs.total(count, one.pages, len(one.batches)) + looks * count * one.seconds) / one.pages
+            for one in found[count]
         )
-        looks = upkeep.look_few + upkeep.own_look
-        cpu = 1000 * statistics.median(_cpu_a_page(load, one, looks) for one in found[count])
         rate, waiting = (median(found[count], name) for name in ("a_second", "waiting"))
-        verdicts.append(Verdict(count, left, foretold.pages_a_second, rate, cpu, 1000 * spent, waiting))
+        verdicts.append(Verdict(count, left, foretold.pages_a_second, rate, 1000 * cpu, 1000 * spent, waiting))
     return verdicts
 
 
@@ -212,13 +230,12 @@ def future(load: Load) -> list[Foretold]:
 
 def run(
     hosts: int, pages: int, puts: int, leases: int, repeats: int
-) -> tuple[list[Row], Load, list[Verdict], list[Foretold]]:
+) -> tuple[list[Row], Load, Costs, list[Verdict], list[Foretold]]:
     """All measurements, embedded and scaled out in turns, and what the model makes of them."""
     with services() as scaled:
-        with web(hosts, pages) as simulated:
-            found = rounds(simulated, scaled, COUNTS, repeats)
-        rows = [row_of("crawl, embedded", found[0])]
-        rows += [row_of("crawl, PostgreSQL + S3", found[count]) for count in COUNTS]
+        found = rounds(hosts, pages, scaled, COUNTS, repeats)
+        rows = [row_of("crawl, embedded", found.by_agents[0])]
+        rows += [row_of("crawl, PostgreSQL + S3", found.by_agents[count]) for count in COUNTS]
         if puts:
             rows.append(loaded("puts", 1, puts // 16, 1, scaled))
             rows += [loaded("puts", agents, puts, 256, scaled) for agents in COUNTS]
@@ -226,16 +243,20 @@ def run(
             rows += [loaded("leases", agents, leases, 25, scaled) for agents in COUNTS]
         asked = [loaded(kind, 1, 50, TENDED_HOSTS, scaled, count) for kind in ("tend", "count")
                  for count in (hosts, 20_000)]  # fmt: skip
-        asked.append(loaded("start", 1, 20, 100_000, scaled, hosts))
+        asked.append(loaded("links", 1, 400, SENT_AT_ONCE, scaled, hosts))
     upkeep = replace(
-        Upkeep(*(row.database_cpu_ms / 1000 for row in asked)),
+        Upkeep(*(row.database_cpu_ms / 1000 for row in asked[:4])),
         own_look=(asked[0].agent_cpu_ms + asked[2].agent_cpu_ms) / 1000,
+        link=(asked[4].agent_cpu_ms + asked[4].database_cpu_ms) / 1000,
     )
-    load = load_of(found[1], upkeep)
-    return [*rows, *asked], load, checked(load, found, upkeep), future(load)
+    costs = Costs.of(found.alone, upkeep)
+    load = load_of(found.alone, costs, upkeep)
+    return [*rows, *asked], load, costs, checked(load, costs, found.by_agents, upkeep), future(load)
 
 
-def show(rows: Sequence[Row], load: Load, verdicts: Sequence[Verdict], foretold: Sequence[Foretold]) -> None:
+def show(
+    rows: Sequence[Row], load: Load, costs: Costs, verdicts: Sequence[Verdict], foretold: Sequence[Foretold]
+) -> None:
     """The tables."""
     print(f"{'load':26} {'agents':>6} {'pieces':>7} {'a second':>9} {'agent ms':>9} {'database ms':>12}")
     for row in rows:
@@ -252,6 +273,12 @@ def show(rows: Sequence[Row], load: Load, verdicts: Sequence[Verdict], foretold:
         f"{1000 * load.wait:.1f} ms, database {1000 * load.base_fixed:.1f} ms + {1000 * load.base_a_page:.2f} ms a "
         f"page, {1000 * load.tend:.1f} ms for a look at the leases and {1000 * load.count:.1f} ms to count hosts"
     )
+    for part in ("agent", "database", "store", "web"):
+        cost: Cost = getattr(costs, part)
+        told = (
+            f"{1000 * cost.start:.0f} ms for a start, {1000 * cost.page:.3f} a page, {1000 * cost.commit:.1f} a commit"
+        )
+        print(f"CPU of the {part}: {told}")
     for verdict in verdicts:
         ratio = verdict.foretold / verdict.measured
         print(
@@ -276,17 +303,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--corpus", help="not needed here")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
-    rows, load, verdicts, foretold = run(options.hosts, options.pages, options.puts, options.leases, options.repeats)
+    rows, load, costs, verdicts, foretold = run(
+        options.hosts, options.pages, options.puts, options.leases, options.repeats
+    )
     if options.json:
-        told: dict[str, Sequence[Row | Load | Verdict | Foretold]] = {
+        told: dict[str, Sequence[Row | Load | Costs | Verdict | Foretold]] = {
             "rows": rows,
             "load": [load],
+            "costs": [costs],
             "checked": verdicts,
             "model": foretold,
         }
         print(json.dumps({name: [asdict(one) for one in values] for name, values in told.items()}))
     else:
-        show(rows, load, verdicts, foretold)
+        show(rows, load, costs, verdicts, foretold)
     return 0
 
 

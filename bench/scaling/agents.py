@@ -9,18 +9,18 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from typing import Any
 
+from letopis.archive.queues import NewUrl
 from letopis.catalog import Cursor
 from letopis.catalog.database import Database
-from letopis.catalog.resources import Resources
 from letopis.cli.main import main as command
 from letopis.crawl import Agent, CrawlStats
-from letopis.crawl.commits import BatchCommitter
+from letopis.crawl.commits import BatchCommitter, FinishedLook
 
 
 @dataclass(slots=True)
@@ -30,6 +30,8 @@ class Told:
     cpu: float = 0.0
     seconds: float = 0.0
     pages: int = 0
+    crossing: int = 0
+    """URLs that were planned because a page of another host links to them."""
     turns: list[tuple[int, float, float, float, float]] = field(default_factory=list)
     """Pages, seconds of waiting for the turn and the hosts, seconds that the rest took, CPU of this process meanwhile,
     and when it ended (monotonic)."""
@@ -38,8 +40,8 @@ class Told:
 def watch(told: Told) -> None:
     """From now on, agents and transactions of this process are measured."""
     run, transaction, record = Agent.run, Database.transaction, BatchCommitter._record
-    lock = Resources.lock_hosts
-    batch, locking = 0, 0.0
+    links = BatchCommitter._links
+    batch, crossing, planned = 0, set[int](), set[int]()
 
     async def timed_run(self: Agent, *words: Any, **named: Any) -> CrawlStats:
         began, cpu = time.perf_counter(), time.process_time()
@@ -49,35 +51,36 @@ def watch(told: Told) -> None:
             told.cpu += time.process_time() - cpu
             told.seconds += time.perf_counter() - began
             told.pages += self.figures.fetched
+            told.crossing = len(planned)
+
+    def linked(self: BatchCommitter, done: FinishedLook) -> list[NewUrl]:
+        found = links(self, done)
+        crossing.update(link.key for link in found if link.host != done.ticket.host)
+        return found
 
     def counted(self: BatchCommitter, looks: list[Any]) -> list[int]:
         nonlocal batch
         batch = len(looks)
+        planned.update(link.key for link in self._planned if link.key in crossing)
         return record(self, looks)
 
-    def locked(self: Resources, cursor: Cursor, hosts: Iterable[int]) -> None:
-        nonlocal locking
-        asked = time.perf_counter()
-        lock(self, cursor, hosts)
-        locking += time.perf_counter() - asked
-
     @contextmanager
-    def timed(self: Database, *, beside: bool = False) -> Iterator[Cursor]:
-        nonlocal batch, locking
-        asked, locking = time.perf_counter(), 0.0
-        with transaction(self, beside=beside) as cursor:
+    def timed(self: Database, *, beside: bool = False, first: Sequence[str] = ()) -> Iterator[Cursor]:
+        nonlocal batch
+        asked = time.perf_counter()
+        with transaction(self, beside=beside, first=first) as cursor:
             began, cpu = time.perf_counter(), time.process_time()
             yield cursor
         ended = time.perf_counter()
-        waited = began - asked + locking
+        waited = began - asked
         told.turns.append((batch, waited, ended - asked - waited, time.process_time() - cpu, ended))
         batch = 0
 
     for owner, name, value in (
         (Agent, "run", timed_run),
         (BatchCommitter, "_record", counted),
+        (BatchCommitter, "_links", linked),
         (Database, "transaction", timed),
-        (Resources, "lock_hosts", locked),
     ):
         setattr(owner, name, value)
 

@@ -18,6 +18,9 @@ from pathlib import Path
 from bench.measuring import environment
 from bench.scaling.services import Services, cpu_of, machine_cpu
 
+_MORE_OFTEN = 10.0
+_FEWEST, _SHORTER = 6, 40
+"""Pages of a host in the crawl with a few pages, at least, and as a part of the others."""
 ROOT = Path(__file__).parent.parent.parent
 
 
@@ -46,6 +49,7 @@ def web(hosts: int, pages: int) -> Iterator[Web]:
         process.wait()
 
 
+_COMMIT_EVERY = 1.0
 Turn = tuple[int, float, float, float, float]
 """Pages of a transaction, seconds waited for others, seconds of the rest, CPU of its agent, and when it ended."""
 
@@ -64,6 +68,8 @@ class Crawl:
     others: float
     """Cores that all other work of the machine took meanwhile."""
     by_agent: list[list[Turn]]
+    crossing: int
+    """URLs that agents planned because pages of other hosts link to them."""
 
     @property
     def a_second(self) -> float:
@@ -100,10 +106,10 @@ class Crawl:
         return [turn for turns in self.by_agent for turn in turns if turn[0]]
 
 
-def crawled(web: Web, agents: int, scaled: Services | None) -> Crawl:
-    """All pages of the web once, by so many agents that start together."""
+def crawled(web: Web, agents: int, scaled: Services | None, often: float = 1.0) -> Crawl:
+    """All pages of the web once, by so many agents that start together and commit so many times as often as usual."""
     with tempfile.TemporaryDirectory() as name:
-        given = scaled.place() if scaled else {}
+        given = {**(scaled.place() if scaled else {}), "LETOPIS_CRAWL_COMMIT_EVERY": str(_COMMIT_EVERY / often)}
         words = ["crawl", *web.seeds, "--delay", "0", "--once", "--json", "-q", "--exclude", "busy|overload"]
         commands = [
             [sys.executable, "-m", "bench.scaling.agents", *words, "--archive", f"{name}/{number}"]
@@ -117,7 +123,7 @@ def crawled(web: Web, agents: int, scaled: Services | None) -> Crawl:
     return Crawl(
         agents, sum(one["pages"] for one in told), max(one["seconds"] for one in told), sum(one["cpu"] for one in told),
         database, store, pages, max(0.0, all_work - database - store - pages - ours) / wall,
-        [[tuple(turn) for turn in one["turns"]] for one in told],
+        [[tuple(turn) for turn in one["turns"]] for one in told], sum(one["crossing"] for one in told),
     )  # fmt: skip
 
 
@@ -139,13 +145,31 @@ def _together(commands: Sequence[Sequence[str]], given: dict[str, str]) -> list[
     return printed
 
 
-def rounds(web: Web, scaled: Services, counts: Sequence[int], repeats: int) -> dict[int, list[Crawl]]:
-    """Crawls in turns: embedded (as 0 agents) and so many agents, then all over again."""
-    found: dict[int, list[Crawl]] = {0: [], **{count: [] for count in counts}}
-    for _ in range(repeats):
-        found[0].append(crawled(web, 1, None))
-        for count in counts:
-            found[count].append(crawled(web, count, scaled))
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Crawls by the number of their agents, 0 for one that is embedded; and others by one agent, which tell apart what
+    its start, its pages and its commits cost: one with a few pages, and one with many small commits.
+    """
+
+    by_agents: dict[int, list[Crawl]]
+    others: list[Crawl]
+
+    @property
+    def alone(self) -> list[Crawl]:
+        """All crawls by one agent of a fleet."""
+        return [*self.by_agents[1], *self.others]
+
+
+def rounds(hosts: int, pages: int, scaled: Services, counts: Sequence[int], repeats: int) -> Rounds:
+    """All kinds of crawls in turns, then all over again."""
+    found = Rounds({0: [], **{count: [] for count in counts}}, [])
+    with web(hosts, pages) as whole, web(hosts, max(_FEWEST, pages // _SHORTER)) as short:
+        for _ in range(repeats):
+            found.by_agents[0].append(crawled(whole, 1, None))
+            for count in counts:
+                found.by_agents[count].append(crawled(whole, count, scaled))
+            found.others.append(crawled(whole, 1, scaled, _MORE_OFTEN))
+            found.others.append(crawled(short, 1, scaled))
     return found
 
 

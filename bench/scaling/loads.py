@@ -13,6 +13,7 @@ from letopis.archive import Archive
 from letopis.catalog.leases import HostLeases
 from letopis.config import load_settings
 from letopis.model import Put
+from letopis.urls import url_key
 
 PAGE = "<html><title>{0}</title><p>{0} is one of many pages, each a little different: {1}</html>"
 
@@ -56,22 +57,24 @@ def tend(archive: Archive, name: str, count: int, batch: int) -> None:
         table.take(name, now, now + 600_000, 1)
 
 
+def links(archive: Archive, name: str, count: int, batch: int) -> None:
+    """URLs sent to hosts of other agents, so many at once, and taken in by these."""
+    queues, host = archive.catalog.queues, "links.example"
+    number = archive.catalog.resources.ensure_hosts(None, [host])[host]
+    queues.ensure_inbox()
+    urls = [(url_key(url), url, number, 1, 0.0) for url in (f"http://{host}/{name}/{each}" for each in range(count))]
+    with archive.catalog.database.transaction(beside=True) as cursor:
+        for start in range(0, count, batch):
+            queues.send(cursor, urls[start : start + batch])
+    while queues.take_in(batch):
+        pass
+
+
 def counting(archive: Archive, name: str, count: int, batch: int) -> None:
     """How many hosts are to be shared out, asked so often."""
     table = HostLeases(archive.catalog.database, 1000, 0)
     for _ in range(count):
         table.busy_hosts(time.time_ns() // 1_000_000)
-
-
-def start(archive: Archive, name: str, count: int, batch: int) -> None:
-    """What the start of an agent and its end ask of the database, so often."""
-    for number in range(count):
-        with Archive.open(archive.settings) as again:
-            now = time.time_ns() // 1_000_000
-            table = HostLeases(again.catalog.database, 1000, 0)
-            table.extend(f"{name}-{number}", now, now + 600_000)
-            again.catalog.queues.newest_keys(batch)
-            table.leave(f"{name}-{number}")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -81,7 +84,7 @@ def main(argv: Sequence[str]) -> int:
         print("ready", flush=True)
         sys.stdin.readline()
         began, cpu = time.perf_counter(), time.process_time()
-        kinds = {"puts": puts, "leases": leases, "tend": tend, "count": counting, "start": start}
+        kinds = {"puts": puts, "leases": leases, "tend": tend, "count": counting, "links": links}
         kinds[kind](archive, name, int(count), int(batch))
         print(json.dumps([time.perf_counter() - began, time.process_time() - cpu]), flush=True)
     return 0

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -129,6 +129,46 @@ def test_commits_that_share_hosts_in_any_order_never_wait_in_a_ring(pair: tuple[
             each.result(300)
     assert all(len(pair[0].versions(url)) == 16 for url in urls)
     assert list(pair[0].verify()) == []
+
+
+def messages(archive: Archive, work: Callable[[], object], trace: Path) -> list[str]:
+    """What libpq sends over the connection of the writer while something is done, and when the server is ready."""
+    connection = archive.catalog.database._writer
+    assert isinstance(connection, psycopg.Connection)
+    with trace.open("w+b") as file:
+        connection.pgconn.trace(file.fileno())
+        work()
+        connection.pgconn.untrace()
+        file.seek(0)
+        return file.read().decode(errors="replace").splitlines()
+
+
+def test_a_commit_asks_for_turn_claim_and_hosts_in_one_message(pair: tuple[Archive, Archive], tmp_path: Path) -> None:
+    archive, _ = pair
+    archive.put(HERE, b"claims a log", START)
+    told = messages(archive, lambda: archive.put(HERE, b"is traced", START + DAY), tmp_path / "trace")
+    queries = [line for line in told if "	Query	" in line]
+    places = [queries[0].index(word) for word in ("BEGIN", "lock_shared", "log_claim", "FOR UPDATE")]
+    assert places == sorted(places)
+    assert [line for line in queries if "log_mark" in line] == queries[-1:]
+    assert "COMMIT" in queries[-1]
+
+
+@pytest.mark.parametrize("where", ["first", "last"])
+def test_a_transaction_whose_message_fails_leaves_nothing_behind(pair: tuple[Archive, Archive], where: str) -> None:
+    archive, other = pair
+    wrong = "SELECT nothing FROM nowhere"
+
+    def fail() -> None:
+        with archive.catalog.transaction(first=[wrong] if where == "first" else []) as cursor:
+            cursor.run("INSERT INTO host (name) VALUES ('undone')")
+            cursor.last.append(wrong)
+
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        fail()
+    other.put(THERE, b"nobody holds the turn", START)
+    archive.put(HERE, b"nor is a transaction open", START)
+    assert archive.catalog.database.one("SELECT 1 FROM host WHERE name = 'undone'") is None
 
 
 def test_a_body_that_two_hosts_get_at_once_survives_compaction(pair: tuple[Archive, Archive]) -> None:

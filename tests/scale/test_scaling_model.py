@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from bench.scaling.model import Load, simulate
+from bench.scaling.model import Cost, Load, cost_of, simulate
 
 LOAD = Load(0.001, 0.0, 0.01, 0.0002, 0.03, 0.005, 0.0001, offered=20.0)
 
@@ -39,3 +39,26 @@ def test_the_database_is_busy_for_as_long_as_commits_compute_there_however_short
     commits = foretold.pages_a_second / 41  # small ones wait for two seconds
     expected = foretold.pages_a_second * load.base_a_page + commits * load.base_fixed
     assert 4.0 * foretold.database == pytest.approx(expected, rel=0.1)
+
+
+def crawls(cost: Cost, noise: float = 0.0) -> list[tuple[int, int, float]]:
+    """As many pages and commits as the three kinds of crawls by one agent have; every other is dearer by some noise."""
+    made = [(7036, 20), (7036, 150), (170, 3)] * 2
+    return [
+        (pages, commits, cost.of(1, pages, commits) * (1 + noise * (place % 2)))
+        for place, (pages, commits) in enumerate(made)
+    ]
+
+
+def test_crawls_by_one_agent_tell_what_its_start_its_pages_and_its_commits_cost() -> None:
+    cost = Cost(0.09, 0.0006, 0.004)
+    found = cost_of(crawls(cost))
+    assert [found.start, found.page, found.commit] == pytest.approx([cost.start, cost.page, cost.commit])
+    shaken = cost_of(crawls(cost, 0.1))
+    for agents, pages, commits in ((1, 7036, 20), (8, 7036, 200), (8, 2744, 60)):
+        assert shaken.of(agents, pages, commits) == pytest.approx(cost.of(agents, pages, commits), rel=0.1)
+
+
+def test_nothing_costs_less_than_nothing() -> None:
+    assert cost_of(crawls(Cost(-0.01, 0.0006, 0.0))).start == 0.0
+    assert cost_of([(100, 2, 0.0), (7, 1, 0.0)]) == Cost(0.0, 0.0, 0.0)

@@ -294,8 +294,7 @@ class Archive:
         flat = pages_with_members(arrivals) if captured_whole else arrivals
         beside = (extend is None or hosts is not None) and not any(arrival.source for arrival in arrivals)
         locked = self._hosts_of(flat, hosts or ()) if beside else ()
-        with self._gate.transaction(beside=beside) as (cursor, store):
-            self.catalog.resources.lock_hosts(cursor, locked)
+        with self._gate.transaction(beside=beside, hosts=locked) as (cursor, store):
             now = to_millis(self.clock())
             everything = Recorder(self.catalog, store, record_same=record_same, now=now).record(cursor, flat)
             done = everything

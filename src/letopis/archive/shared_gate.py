@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -72,13 +72,15 @@ class SharedGate:
         yield lambda: True
 
     @contextmanager
-    def transaction(self, *, beside: bool = False) -> Iterator[tuple[Cursor, Store]]:
-        """A transaction of the catalogue with this process's own log open inside it."""
+    def transaction(self, *, beside: bool = False, hosts: Collection[int] = ()) -> Iterator[tuple[Cursor, Store]]:
+        """A transaction of the catalogue, in which no other changes these hosts, with this process's own log open."""
         with self._guard:
             try:
-                with self._catalog.transaction(beside=beside) as cursor:
+                until = self._now() + _CLAIM_MILLIS
+                renewal = [] if self._token is None else [self._claims.renewal(self._token, until)]
+                with self._catalog.transaction(beside=beside, hosts=hosts, first=renewal) as cursor:
                     self._cursor = cursor
-                    store = self._ready(cursor)
+                    store = self._ready(withdrawn=bool(renewal) and not cursor.begun[0])
                     yield cursor, store
                     self._claim(cursor, store)
             except BaseException:
@@ -202,9 +204,9 @@ class SharedGate:
                 with self._catalog.transaction(beside=True) as cursor:
                     self._claims.give_up(cursor, token)
 
-    def _ready(self, cursor: Cursor) -> Store:
+    def _ready(self, *, withdrawn: bool) -> Store:
         """The store with its log; a new one if the claim on the old log was withdrawn."""
-        if self._token is not None and not self._claims.renew(cursor, self._token, self._now() + _CLAIM_MILLIS):
+        if withdrawn:
             self._store = self._token = None
         if self._store is None:
             self._store = self._opened(NoLease)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -114,14 +114,14 @@ class LocalGate:
         """Whether a process that waited has its turn and is about to write."""
 
     @contextmanager
-    def transaction(self, *, beside: bool = False) -> Iterator[tuple[Cursor, Store]]:
+    def transaction(self, *, beside: bool = False, hosts: Collection[int] = ()) -> Iterator[tuple[Cursor, Store]]:
         """A transaction of the catalogue with the store open for writing inside it; there is one writer at a time."""
         if self._held is not None:
-            with self._catalog.transaction() as cursor:
+            with self._catalog.transaction(hosts=hosts) as cursor:
                 yield cursor, self._held
                 self.settle(cursor, self._held)
         else:
-            with self.open() as store, self._catalog.transaction() as cursor:
+            with self.open() as store, self._catalog.transaction(hosts=hosts) as cursor:
                 yield cursor, store
                 self.settle(cursor, store)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -114,10 +114,16 @@ class Catalog:
         self.observers = Observers(self.database)
 
     @contextmanager
-    def transaction(self, *, beside: bool = False) -> Iterator[Cursor]:
-        """One durable change, see `Database.transaction`; ids cached inside a failed one are forgotten."""
+    def transaction(
+        self, *, beside: bool = False, hosts: Collection[int] = (), first: Sequence[str] = ()
+    ) -> Iterator[Cursor]:
+        """One durable change, see `Database.transaction`; ids cached inside a failed one are forgotten.
+
+        Until it ends no other changes the rows of these hosts or adds to their URLs.
+        """
         try:
-            with self.database.transaction(beside=beside) as cursor:
+            locks = self.resources.locks(hosts)
+            with self.database.transaction(beside=beside, first=[*first, *locks]) as cursor:
                 yield cursor
         except BaseException:
             self.heads.forget()

@@ -1,9 +1,9 @@
 """A small interface to SQL for both engines: SQLite by default, PostgreSQL at scale.
 
 Statements are plain SQL with `?` marks that both engines understand; what differs (types, marks, error classes) is in
-`dialect.py`. Reads use a connection of the calling thread and never block. There is one writer at a time, or several
-that lock what they write to; a transaction is durable when its `with` block has ended. Text that no engine can store is
-replaced on writing.
+`dialect.py` and `postgres.py`. Reads use a connection of the calling thread and never block. There is one writer at a
+time, or several that lock what they write to; a transaction is durable when its `with` block has ended. Text that no
+engine can store is replaced on writing.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from letopis.catalog.dialect import DbConnection, Dialect
 from letopis.errors import UsageError
@@ -62,16 +62,28 @@ class Cursor:
         self.connection = connection
         self._cursor = connection.cursor()
         self.dialect = dialect
-        self._sql = dialect.sql
+        self._execute = dialect.execute
+        self.begun: list[list[SqlRow]] = []
+        """The rows of each statement with which the transaction began."""
+        self.last: list[str] = []
+        """Statements without values that the commit sends along; nobody waits for their rows."""
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> int:
         """Executes; returns how many rows it changed."""
-        self._cursor.execute(self._sql(statement), storable_values(values))
+        self._execute(self._cursor, statement, storable_values(values))
         return int(self._cursor.rowcount)
 
-    def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> int:
-        """Executes once per row; returns how many rows it changed in total."""
-        return self.dialect.many(self._cursor, self._sql(statement), storable_rows(rows))
+    def together(self, statements: Sequence[str]) -> list[list[SqlRow]]:
+        """Executes statements without values, which costs one round trip; the rows of each."""
+        return self.dialect.together(self._cursor, statements)
+
+    def run_many(self, statement: str, rows: Iterable[Sequence[Any]], types: Sequence[str] = ()) -> int:
+        """Executes once per row; returns how many rows it changed in total.
+
+        With the types of its values, a simple `INSERT` or `UPDATE ... WHERE` may change all rows at once; no two rows
+        then name the same one.
+        """
+        return self.dialect.many(self._cursor, self.dialect.sql(statement), storable_rows(rows), types)
 
     def bulk(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
         """Adds very many rows in the engine's fastest way; returns how many."""
@@ -83,7 +95,7 @@ class Cursor:
 
     def one(self, statement: str, values: Sequence[Any] = ()) -> SqlRow | None:
         """The first row, or None."""
-        self._cursor.execute(self._sql(statement), storable_values(values))
+        self._execute(self._cursor, statement, storable_values(values))
         row: SqlRow | None = self._cursor.fetchone()
         return row
 
@@ -94,7 +106,7 @@ class Cursor:
 
     def all(self, statement: str, values: Sequence[Any] = ()) -> list[SqlRow]:
         """All rows."""
-        self._cursor.execute(self._sql(statement), storable_values(values))
+        self._execute(self._cursor, statement, storable_values(values))
         rows: list[SqlRow] = self._cursor.fetchall()
         return rows
 
@@ -216,20 +228,25 @@ class Database:
         return self.dialect.settled(self.one)
 
     @contextmanager
-    def transaction(self, *, beside: bool = False) -> Iterator[Cursor]:
+    def transaction(self, *, beside: bool = False, first: Sequence[str] = ()) -> Iterator[Cursor]:
         """One atomic, durable change; rolled back as a whole if the block raises.
 
         `beside`: in parallel with others of its kind if the engine supports that; the block then changes only rows that
-        it has locked, or that no other transaction uses.
+        it has locked, or that no other transaction uses. `first` are statements without values with which it begins.
         """
         with self._writing, self.dialect.errors():
-            cursor = self._begun(self.dialect.begin_beside if beside else self.dialect.begin)
+            cursor = self._begun([self.dialect.begin_beside if beside else self.dialect.begin, *first])
+            cursor.begun = cursor.begun[len(cursor.begun) - len(first) :]
             try:
                 yield cursor
             except BaseException:
                 self._roll_back(cursor)
                 raise
-            cursor.run("COMMIT")
+            try:
+                cursor.together([*cursor.last, "COMMIT"])
+            except Exception:
+                self._end_failed()
+                raise
 
     def _roll_back(self, cursor: Cursor) -> None:
         """A server that has ended the connection has rolled back already: the error of the block is raised."""
@@ -240,7 +257,12 @@ class Database:
             if not self.dialect.lost(cursor.connection):
                 raise
 
-    def _begun(self, begin: str) -> Cursor:
+    def _end_failed(self) -> None:
+        """A message of several statements that fails leaves the transaction open."""
+        with suppress(Exception):
+            Cursor(cast("DbConnection", self._writer), self.dialect).run("ROLLBACK")
+
+    def _begun(self, first: Sequence[str]) -> Cursor:
         """A transaction that has the turn; a cut connection is replaced before anything is done."""
         for last in (False, True):
             if self._writer is None:
@@ -248,9 +270,10 @@ class Database:
             self.dialect.require_same()
             try:
                 cursor = Cursor(self._writer, self.dialect)
-                cursor.run(begin)
+                cursor.begun = cursor.together(first)
             except Exception:
                 if last or not self.dialect.lost(self._writer):
+                    self._end_failed()
                     raise
                 self._forget(self._writer)
                 self._writer = None

@@ -1,4 +1,4 @@
-"""What differs between the two SQL engines, in one place."""
+"""What differs between the two SQL engines, and SQLite; `postgres.py` has the other one."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import lru_cache
-from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from letopis.binary import make_private_file
-from letopis.errors import REPAIR, Busy, Damaged, MissingExtra, NotReady, SettingError
+from letopis.errors import REPAIR, Busy, Damaged, NotReady, SettingError
+from letopis.lazy import lazy
+
+if TYPE_CHECKING:
+    from letopis.catalog import postgres
+else:
+    postgres = lazy("letopis.catalog.postgres")  # files need no server
 
 # For values of these two types the library looks for an adapter, raises and drops two errors, and takes the value as
 # it is. Found at once, half of the time of writing a row is saved.
@@ -61,8 +65,14 @@ class Dialect(Protocol):
     def long_answer(self, connection: Any, *, held: bool) -> AbstractContextManager[Any]:
         """A cursor whose rows stay with the engine until they are fetched; `held` if no transaction is open."""
 
-    def many(self, cursor: Any, statement: str, rows: Iterable[Sequence[Any]]) -> int:
-        """Executes once per row inside a transaction; how many rows it changed in total."""
+    def execute(self, cursor: Any, statement: str, values: Sequence[Any]) -> None:
+        """Executes a statement with `?` marks."""
+
+    def together(self, cursor: Any, statements: Sequence[str]) -> list[list[tuple[Any, ...]]]:
+        """Executes statements without values, in one message if the engine is elsewhere; the rows of each."""
+
+    def many(self, cursor: Any, statement: str, rows: Iterable[Sequence[Any]], types: Sequence[str] = ()) -> int:
+        """Executes once per row inside a transaction; how many rows it changed in total. See `Cursor.run_many`."""
 
     def bulk(self, cursor: Any, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
         """Adds very many rows inside a transaction; how many."""
@@ -192,14 +202,22 @@ class Sqlite:
         """Every cursor works out its rows as they are fetched."""
         return nullcontext(connection.cursor())
 
-    def many(self, cursor: Any, statement: str, rows: Iterable[Sequence[Any]]) -> int:
+    def execute(self, cursor: Any, statement: str, values: Sequence[Any]) -> None:
+        """As it is."""
+        cursor.execute(statement, values)
+
+    def together(self, cursor: Any, statements: Sequence[str]) -> list[list[tuple[Any, ...]]]:
+        """One after the other."""
+        return [cursor.execute(statement).fetchall() for statement in statements]
+
+    def many(self, cursor: Any, statement: str, rows: Iterable[Sequence[Any]], types: Sequence[str] = ()) -> int:
         """One prepared statement."""
         cursor.executemany(statement, rows)
         return max(0, int(cursor.rowcount))
 
     def bulk(self, cursor: Any, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
         """One prepared statement."""
-        return self.many(cursor, _insert(table, columns, "?"), rows)
+        return self.many(cursor, insert_row(table, columns, "?"), rows)
 
     def numbers(self, cursor: Any, table: str, count: int) -> Sequence[int]:
         """The ids that SQLite would give out next: there is no other writer."""
@@ -260,181 +278,17 @@ def _explain_sqlite(file: Path, error: sqlite3.DatabaseError) -> Exception:
 NO_BOUND = 2**62
 _MMAP_BYTES = 128 << 20
 """Bytes of a file that are mapped into memory; they count as memory of each process that reads them."""
-_COPY_FROM_ROWS = 8
-"""Rows from which on COPY is worth its two round trips."""
-_CONNECTION_TIMEOUTS = {
-    "connect_timeout": 10, "tcp_user_timeout": 30_000, "keepalives_idle": 10, "keepalives_interval": 5,
-    "keepalives_count": 4,
-}  # fmt: skip
-"""A silently cut connection is noticed within half a minute, unless `database.url` says otherwise."""
-_IDLE_TIMEOUT, _IDLE_SECONDS = "idle_in_transaction_session_timeout", 30
-"""The server ends a transaction that does nothing for so long: its process was paused or disconnected.
-
-The options in `database.url` may set another time.
-"""
-_TRANSACTION_TIMEOUT, _COMMIT_SECONDS, _KNOWS_TRANSACTION_TIMEOUT = "transaction_timeout", 300, 170000
-"""A parallel commit is ended after this time: the clock above stops between two messages of one statement."""
 
 
-_TURN, _OPEN_VERSIONS = 0x6C65746F, 0x70697300
-_BEGIN_BESIDE = f"BEGIN; SELECT pg_advisory_xact_lock_shared({_TURN}, 0)"
-"""Classes of our advisory locks."""
-_MARKS = 2**31
-"""Ids of versions are marked by their remainder: open transactions are never half as far back."""
-_LAST_VERSION = "CASE WHEN is_called THEN last_value ELSE last_value - 1 END"
-_MARK_OPEN_VERSIONS = (
-    f"SELECT pg_advisory_xact_lock_shared({_OPEN_VERSIONS}, (({_LAST_VERSION}) % {_MARKS})::integer) "
-    "FROM version_id_seq"
-)
-# A mark that was set after the last id was read is ahead of it, and holds nothing back.
-_OLDEST_OPEN_VERSION = (
-    f"SELECT max(back) FROM (SELECT ((?::bigint - objid::bigint) % {_MARKS} + {_MARKS}) % {_MARKS} AS back "
-    f"FROM pg_locks WHERE locktype = 'advisory' AND classid = {_OPEN_VERSIONS} AND objsubid = 2 "
-    f"AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) marks WHERE back < {_MARKS // 2}"
-)
-
-
-class Postgres:
-    """PostgreSQL through psycopg 3.
-
-    A transaction has the turn, alone or together with others that lock the hosts they write to
-    (docs/decisions/0023-lanes.md). The server ends transactions of processes that were stopped, so others do not wait
-    for long, and a process that resumes cannot commit.
-    """
-
-    name = "postgresql"
-    schema = 2
-    # Two statements in one message: a commit waits for round trips, not for its work.
-    begin = f"BEGIN; SELECT pg_advisory_xact_lock({_TURN}, 0)"
-    begin_beside = _BEGIN_BESIDE
-    # No other process waits for it, however long it is between two queries.
-    snapshot = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL {_IDLE_TIMEOUT} = 0"
-    beside = True
-    locked = "FOR UPDATE"
-    skip_locked = "FOR UPDATE SKIP LOCKED"
-    types: dict[str, str] = {  # noqa: RUF012 - part of the protocol
-        "id": "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY",
-        "blob": "BYTEA",
-        "clustered": "",
-        "float": "DOUBLE PRECISION",
-        # Not the text: URLs may be longer than an index allows.
-        "url_index": "CREATE UNIQUE INDEX resource_url ON resource (url_key, (md5(url)::uuid))",
-    }
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        try:
-            import psycopg  # noqa: PLC0415 - optional dependency
-        except ImportError:
-            raise MissingExtra("PostgreSQL needs 'pip install letopis[postgres]'") from None
-        self._driver = psycopg
-        self._ended = (psycopg.errors.IdleInTransactionSessionTimeout, psycopg.errors.TransactionTimeout)
-        self._cursors = count(1)
-
-    def connect(self) -> DbConnection:
-        """An autocommit connection."""
-        with self.errors():
-            connection: Any = self._driver.connect(self._patient_url(), autocommit=True)
-            if _IDLE_TIMEOUT not in self._url:
-                connection.cursor().execute(f"SET {_IDLE_TIMEOUT} = '{_IDLE_SECONDS}s'")
-            if _TRANSACTION_TIMEOUT not in self._url and connection.info.server_version >= _KNOWS_TRANSACTION_TIMEOUT:
-                self.begin_beside = _BEGIN_BESIDE + f"; SET LOCAL {_TRANSACTION_TIMEOUT} = '{_COMMIT_SECONDS}s'"
-        opened: DbConnection = connection
-        return opened
-
-    def _patient_url(self) -> str:
-        given = self._driver.conninfo.conninfo_to_dict(self._url)
-        return self._driver.conninfo.make_conninfo(
-            self._url, **{name: value for name, value in _CONNECTION_TIMEOUTS.items() if name not in given}
-        )
-
-    def long_answer(self, connection: Any, *, held: bool) -> AbstractContextManager[Any]:
-        """A cursor of the server: with others the driver reads the whole answer into memory before the first row.
-
-        With `held` the server keeps the answer in a file: a slow reader then holds neither old rows nor locks.
-        """
-        named: AbstractContextManager[Any] = connection.cursor(f"long_{next(self._cursors)}", withhold=held)
-        return named
-
-    def many(self, cursor: Any, statement: str, rows: Iterable[Sequence[Any]]) -> int:
-        """Executes in one pipeline, and a statement after it.
-
-        Psycopg ends a pipeline with a message that the server does not answer, which stops the server's clock of idle
-        transactions: a process that is paused now would keep its locks until it resumes.
-        """
-        cursor.executemany(statement, rows)
-        count = max(0, int(cursor.rowcount))
-        cursor.execute("SELECT 1")
-        return count
-
-    def bulk(self, cursor: Any, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
-        """COPY; a few rows by a prepared statement."""
-        count, pending = 0, iter(rows)
-        few = list(islice(pending, _COPY_FROM_ROWS))
-        if len(few) < _COPY_FROM_ROWS:
-            return self.many(cursor, _insert(table, columns, "%s"), few)
-        with cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
-            for row in chain(few, pending):
-                copy.write_row(row)
-                count += 1
-        return count
-
-    def numbers(self, cursor: Any, table: str, count: int) -> Sequence[int]:
-        """The sequence of the table, so that no number is ever given out twice."""
-        if table == "version":
-            # Set before the first number is taken: a process that sees the number sees the mark or its end.
-            cursor.execute(_MARK_OPEN_VERSIONS)
-        cursor.execute(f"SELECT nextval(pg_get_serial_sequence('{table}', 'id')) FROM generate_series(1, %s)", (count,))
-        return [int(row[0]) for row in cursor.fetchall()]
-
-    def settled(self, one: Any) -> int:
-        """The last id given out, or the one before the first of the oldest open transaction that was given any.
-
-        Marks are read after the last id: a transaction whose mark is gone by then has ended, so the next query sees
-        what it wrote.
-        """
-        last = int(one(f"SELECT {_LAST_VERSION} FROM version_id_seq")[0])
-        back = one(_OLDEST_OPEN_VERSION, (last,))[0]
-        return last - int(back or 0)
-
-    def require_same(self) -> None:
-        """A server keeps its databases under their names."""
-
-    def lost(self, connection: DbConnection) -> bool:
-        """Psycopg notices a cut connection at the next use."""
-        return bool(getattr(connection, "closed", False))
-
-    def sql(self, statement: str) -> str:
-        """`?` becomes `%s`; statements contain no other use of either."""
-        return _percent_marks(statement)
-
-    @contextmanager
-    def errors(self) -> Iterator[None]:
-        """One sentence instead of the driver's words."""
-        try:
-            yield
-        except (self._driver.OperationalError, *self._ended) as error:
-            raise NotReady(f"the database does not answer ({str(error).strip()}); check database.url") from error
-
-    def size(self, one: Any) -> int:
-        """The size that the server reports for this database."""
-        row: Sequence[Any] = one("SELECT pg_database_size(current_database())")
-        return int(row[0])
-
-
-def _insert(table: str, columns: Sequence[str], mark: str) -> str:
+def insert_row(table: str, columns: Sequence[str], mark: str) -> str:
+    """The statement that adds a row, with a mark for each value."""
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join([mark] * len(columns))})"
-
-
-@lru_cache(maxsize=1024)
-def _percent_marks(statement: str) -> str:
-    return statement.replace("%", "%%").replace("?", "%s")
 
 
 def dialect_for(url: str, folder: Path) -> Dialect:
     """The engine that the settings name; SQLite inside the archive if they name none."""
     if url.startswith(("postgresql://", "postgres://")):
-        return Postgres(url)
+        return postgres.Postgres(url)
     if url:
         # Without the URL, which may contain a password. SQLite instead would split the archive in two.
         raise SettingError("database.url does not fit: write it as postgresql://user@host/database")

@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS exclusive (name TEXT PRIMARY KEY, fence BIGINT NOT NU
 """
 _MARK_TABLES = "CREATE TABLE IF NOT EXISTS log_mark (pack BIGINT PRIMARY KEY, known BIGINT NOT NULL);"
 _SET_MARK = (
-    "INSERT INTO log_mark (pack, known) VALUES (?, ?) ON CONFLICT (pack) DO UPDATE SET known = excluded.known "
+    "INSERT INTO log_mark (pack, known) VALUES ({pack}, {end}) ON CONFLICT (pack) DO UPDATE SET known = excluded.known "
     "WHERE log_mark.known < excluded.known"
 )
 _NEXT_PACK_NUMBER = (
@@ -82,7 +82,7 @@ class PackClaims:
 
     def mark(self, cursor: Cursor, pack: int, end: int) -> None:
         """With the commit: up to where the catalogue knows a log. An older copy knows less than the log contains."""
-        cursor.run(_SET_MARK, (pack, end))
+        cursor.last.append(_SET_MARK.format(pack=int(pack), end=int(end)))
 
     def marks(self, now: int) -> dict[int, int]:
         """Up to where the catalogue knows each log except those that writers hold now."""
@@ -109,9 +109,10 @@ class PackClaims:
             else:
                 cursor.run("DELETE FROM log_mark WHERE pack = ?", (pack,))
 
-    def renew(self, cursor: Cursor, token: int, until: int) -> bool:
-        """Extends a claim; False if it was withdrawn and its log must not be used again."""
-        return cursor.run("UPDATE log_claim SET until = ? WHERE token = ?", (until, token)) == 1
+    @staticmethod
+    def renewal(token: int, until: int) -> str:
+        """The statement that extends a claim; without a row, it was withdrawn and its log must not be used again."""
+        return f"UPDATE log_claim SET until = {int(until)} WHERE token = {int(token)} RETURNING token"
 
     def claim(self, cursor: Cursor, token: int | None, pack: int, until: int) -> int:
         """Claims the log that a writer extends from now on; the token of the claim."""

@@ -36,6 +36,8 @@ CREATE TABLE IF NOT EXISTS inbox (
 CREATE INDEX IF NOT EXISTS inbox_host ON inbox (host);
 """
 """URLs that were found by agents which must not add to the URLs of their hosts; see `Queues.take_in`."""
+_PLANNED = ("smallint", "bigint", "bytea", "bigint")
+_PAUSED = ("text", "bigint", "bigint", "float8", "bigint", "integer", "bigint")
 _URL_COLUMNS = ("url_key", "url", "host", "depth", "priority")
 _ADD_ALL = (
     "INSERT INTO resource (url_key, url, host, state, depth, priority) SELECT key, url, host, 1, depth, priority FROM "
@@ -123,6 +125,7 @@ class Queues:
                 "UPDATE resource SET state = 1, depth = ?, priority = ?, due = NULL "
                 "WHERE url_key = ? AND url = ? AND state = 0",
                 ((depth, priority, key, url) for key, url, _, depth, priority in rows),
+                ("integer", "float8", "bigint", "text"),
             )
 
     def ensure_inbox(self) -> None:
@@ -179,13 +182,14 @@ class Queues:
 
     def finish(self, cursor: Cursor, rows: Iterable[tuple[int, int | None, bytes, int]]) -> None:
         """The plan after a check: rows (state, due, schedule, id)."""
-        cursor.run_many("UPDATE resource SET state = ?, due = ?, schedule = ? WHERE id = ?", rows)
+        cursor.run_many("UPDATE resource SET state = ?, due = ?, schedule = ? WHERE id = ?", rows, _PLANNED)
 
     def set_hosts(self, cursor: Cursor, rows: Iterable[tuple[str, int, int, float, int, int, int]]) -> None:
         """Politeness after a fetch: rows (ip, ready, ip_ready, crawl_delay, fetched, failures, id)."""
         cursor.run_many(
             "UPDATE host SET ip = ?, ready = ?, ip_ready = ?, crawl_delay = ?, fetched = ?, failures = ? WHERE id = ?",
             rows,
+            _PAUSED,
         )
 
     def ensure_revisits(self) -> None:
@@ -197,7 +201,8 @@ class Queues:
         cursor.run_many(
             "INSERT INTO revisit (host, fetches) VALUES (?, ?) "
             "ON CONFLICT (host) DO UPDATE SET fetches = revisit.fetches + excluded.fetches",
-            list(rows),
+            rows,
+            ("bigint", "bigint"),
         )
 
     def newest_keys(self, most: int) -> NewestKeys:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from letopis.catalog.database import Cursor, Database, storable_text
 from letopis.catalog.schema import ResourceRow, RowReader, ensure_tables, has_table
@@ -12,6 +12,7 @@ from letopis.urls import surt, url_key
 
 _RESOURCE_COLUMNS = "id, url, host, versions, newest, checked"
 _NEW_RESOURCE_COLUMNS = ("id", "url_key", "url", "host", "versions", "newest", "checked", "title")
+_TOUCHED = ("integer", "bigint", "bigint", "text", "bigint")
 _MAX_CACHED_HOSTS = 100_000
 _AT_ONCE = 250
 _QUALIFIED_COLUMNS = ", ".join(f"resource.{column}" for column in _RESOURCE_COLUMNS.split(", "))
@@ -100,16 +101,16 @@ class Resources:
         rows = reader.all(f"SELECT name, id FROM host WHERE name IN ({', '.join('?' * len(names))})", names)
         self._hosts.update((kept[str(name)], int(number)) for name, number in rows)
 
-    def lock_hosts(self, cursor: Cursor, hosts: Iterable[int]) -> None:
-        """Until the transaction ends no other changes these hosts or adds to their URLs.
+    def locks(self, hosts: Collection[int]) -> list[str]:
+        """The statement that locks hosts; none if there is a single writer.
 
         All lock in the same order, so there are no deadlocks.
         """
-        wanted = sorted(set(hosts)) if cursor.dialect.locked else []
-        for start in range(0, len(wanted), _AT_ONCE):
-            part = wanted[start : start + _AT_ONCE]
-            marks = ", ".join("?" * len(part))
-            cursor.all(f"SELECT id FROM host WHERE id IN ({marks}) ORDER BY id {cursor.dialect.locked}", part)
+        locked = self._database.dialect.locked
+        if not hosts or not locked:
+            return []
+        wanted = ", ".join(str(int(host)) for host in sorted(hosts))
+        return [f"SELECT id FROM host WHERE id IN ({wanted}) ORDER BY id {locked}"]
 
     def forget_hosts(self) -> None:
         """After a rolled back transaction, ids handed out inside it mean nothing."""
@@ -178,6 +179,7 @@ class Resources:
         cursor.run_many(
             "UPDATE resource SET versions = ?, newest = ?, checked = ?, title = coalesce(?, title) WHERE id = ?",
             changes,
+            _TOUCHED,
         )
 
 
@@ -203,7 +205,7 @@ class NoiseProfiles:
 
     def set_profiles(self, cursor: Cursor, profiles: Iterable[tuple[bytes, str]]) -> None:
         """Replaces the profiles of known hosts; the host is after its profile."""
-        cursor.run_many("UPDATE host SET profile = ? WHERE name = ?", profiles)
+        cursor.run_many("UPDATE host SET profile = ? WHERE name = ?", profiles, ("bytea", "text"))
 
     def distrusted(self, host: str) -> frozenset[str]:
         """Digest fields (lower case) that the host once sent wrongly."""

@@ -305,7 +305,7 @@ class PendingRows:
             self._cursor.bulk("capture", CAPTURE_COLUMNS, self._captures)
         if self._listed:
             self._cursor.run_many(
-                "INSERT INTO surt (name, resource) VALUES (?, ?) ON CONFLICT DO NOTHING", self._listed
+                "INSERT INTO surt (name, resource) VALUES (?, ?) ON CONFLICT DO NOTHING", self._listed, _LISTED
             )
         self._versions, self._captures, self._listed = [], [], []
 
@@ -347,6 +347,7 @@ _STATES = (
     "LEFT JOIN version v ON v.id = r.newest LEFT JOIN content c ON c.id = v.content WHERE r.url_key IN ({marks})"
 )
 _LAST_CHECKS = "SELECT url, id, checked, newest FROM resource WHERE url_key IN ({marks})"
+_LISTED = ("text", "bigint")
 _ROWS_AT_ONCE = 1000
 URLS_AT_ONCE = 250
 """Names that one statement may contain."""
