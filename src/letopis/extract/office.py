@@ -203,7 +203,7 @@ def _read_sheet(parts: ZipParts, name: str, cells: _CellReader, draft: PageDraft
 
 
 def _column(place: str) -> int:
-    """The number of the column of a cell such as `B7`, counted from 0; -1 where its place is not said."""
+    """The number of the column of a cell such as B7, counted from 0; -1 where its place is not said."""
     return reduce(lambda number, letter: 26 * number + ord(letter) - 64, takewhile(str.isalpha, place[:3]), 0) - 1
 
 
