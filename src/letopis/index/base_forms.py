@@ -17,7 +17,7 @@ from xxhash import xxh3_64_hexdigest
 from letopis.archive.index_facts import WordRow
 from letopis.config import SearchSettings
 from letopis.errors import SettingError
-from letopis.index.page_text import nfc
+from letopis.index.page_text import nfc, unmarked
 
 if TYPE_CHECKING:
     from letopis.index.hunspell import HunspellDictionary
@@ -105,7 +105,7 @@ class BaseForms:
         def find(form: str) -> str:
             if form in self._settled:
                 return self._settled[form]
-            if not form.isalpha() or not (known or affixed is not None):
+            if not unmarked(form).isalpha() or not (known or affixed is not None):
                 return form
             lemma = self._lemma(form, language) if known else form
             return lemma if affixed is None else _tidy(_agreed_base(form, lemma, affixed))

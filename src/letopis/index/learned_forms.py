@@ -22,6 +22,7 @@ from letopis.binary import atomic_file, make_private_folder
 from letopis.errors import NotReady
 from letopis.index.base_forms import SELDOM_ENDINGS, BaseForms, EndingPairs
 from letopis.index.form_tables import LemmaTable, write_lemma_table
+from letopis.index.page_text import unmarked
 from letopis.tuples import NamedTuple
 
 FEWEST_WORDS = 500
@@ -170,7 +171,7 @@ def _known_forms(counted: Counter[str], language: str, bases: BaseForms) -> dict
     table = bases.of(language)
     usable = (
         word for word, _ in counted.most_common()
-        if len(word) >= _SHORTEST_WORD and word.isalpha() and not bases.is_settled(word)
+        if len(word) >= _SHORTEST_WORD and unmarked(word).isalpha() and not bases.is_settled(word)
     )  # fmt: skip
     chosen = [word for word, _ in zip(usable, range(MOST_WORDS), strict=False)]
     return {

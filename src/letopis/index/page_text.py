@@ -17,20 +17,38 @@ from letopis.tuples import NamedTuple
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 """Scripts written without blanks: each character is a word, and a word of a question becomes a phrase."""
-WORD = re.compile(f"[{_CJK}]|[^\\W{_CJK}]+")
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0711-\u07f3\u07fd\u0816-\u082d\u0859-\u085b\u0898-\u08e1\u08e3-\u0963"
+    "\u0981-\u09e3\u09fe-\u0a75\u0a81-\u0ae3\u0afa-\u0b63\u0b82-\u0bd7\u0c00-\u0c63\u0c81-\u0c83\u0cbc-\u0d4d"
+    "\u0d57-\u0d63\u0d81-\u0df3\u0e31-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ecd\u0f18\u0f19\u0f35\u0f37\u0f39\u0f3e-\u0f84"
+    "\u0f86-\u0fbc\u0fc6\u102b-\u103e\u1056-\u109d\u135d-\u135f\u1712-\u1734\u1752-\u17d3\u17dd\u1885-\u193b"
+    "\u1a17-\u1a1b\u1a55-\u1a7f\u1ab0-\u1abd\u1abf-\u1b44\u1b6b-\u1b73\u1b80-\u1bf3\u1c24-\u1c37\u1cd0-\u1cd2"
+    "\u1cd4-\u1dff\u2cef-\u2cf1\u2d7f-\u2dff\ua66f\ua674-\ua67d\ua69e-\ua6f1\ua802-\ua827\ua82c\ua880-\ua8c5"
+    "\ua8e0-\ua8f1\ua8ff-\ua92d\ua947-\ua953\ua980-\ua9c0\ua9e5-\uaa4d\uaa7b-\uaac1\uaaeb-\uaaef\uaaf5\uaaf6"
+    "\uabe3-\uabea\uabec\uabed\ufb1e\ufe20-\ufe2f"
+)
+"""Vowel signs, points and accents that stand behind a letter and belong to it, which `re` takes for no part of a word.
+
+What lies between two of them in a range are letters. No punctuation, no selectors of glyphs, no signs of formulas.
+"""
+_PLAIN_MARKS = "\u0300-\u036f\u0483-\u0487"
+_PLAIN_SCRIPTS = re.compile("[\0-\u052f\u1e00-\u1fff]*")
+"""Latin, Greek and Cyrillic, which take no other marks than these."""
+WORD = re.compile(f"[{_CJK}]|[^\\W{_CJK}]++(?:[{_MARKS}]++[^\\W{_CJK}]*+)*+")
 MAX_WORD_LENGTH = 80
 """Characters of a word that count; longer ones are no language."""
 
 
-_INVISIBLE = re.compile("[\u00ad\u200c\u200d\u2060\ufeff]")
-"""Invisible characters inside of words: soft hyphens, joiners and non-joiners."""
+_INVISIBLE = re.compile("[\u00ad\u0640\u200c\u200d\u2060\ufeff]")
+"""What is no letter inside of words: soft hyphens, joiners and non-joiners, and the line that stretches Arabic ones."""
 
 
 def nfc(text: str) -> str:
-    """Text with its accents in one piece and nothing invisible inside of words, so that equal words have equal
-    characters.
+    """Text with its accents in one piece and nothing inside of words that is no part of them, so that equal words have
+    equal characters.
     """
-    return text if text.isascii() else _INVISIBLE.sub("", unicodedata.normalize("NFC", text))
+    return text if text.isascii() else unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
 
 
 def lowered(text: str) -> str:
@@ -47,6 +65,20 @@ def split_words(text: str) -> list[str]:
 def is_cjk(word: str) -> bool:
     """Whether a word is a character of a script without blanks."""
     return re.fullmatch(f"[{_CJK}]", word) is not None
+
+
+def marks_of(pattern: str) -> str:
+    """What a class must have besides letters and digits to hold all that goes on the words of a pattern.
+
+    All marks cost much to compile, and words of most languages need few. This is for what is shown; what decides about
+    hits takes all of them.
+    """
+    return _PLAIN_MARKS if _PLAIN_SCRIPTS.fullmatch(pattern) else _MARKS
+
+
+def unmarked(word: str) -> str:
+    """A word without its marks, of which `isalpha` and `isalnum` say that they belong to no word."""
+    return word if word.isalnum() else "".join([sign for sign in word if unicodedata.category(sign)[0] != "M"])
 
 
 KIND_LETTERS = {
@@ -178,7 +210,8 @@ class WordsTogether(NamedTuple):
         return self.links and any(map(self.pattern.search, links))
 
 
-_INSIDE, _OUTSIDE = f"[^\\W{_CJK}]", f"[^\\w{_CJK}]"
+_INSIDE = f"(?:[^\\W{_CJK}]|[{_MARKS}])"
+"""A letter or a mark that is no word of its own."""
 
 
 def first_in_word(pattern: str, letter: str) -> str:
@@ -196,7 +229,8 @@ def _together(words: tuple[str, ...], prefix: bool) -> str:
         found[0] = first_in_word(found[0], _INSIDE)
     text = found[0]
     for before, word, part in zip(words, words[1:], found[1:], strict=False):
-        text += f"{_OUTSIDE}{'*' if is_cjk(before) or is_cjk(word) else '+'}{part}"
+        ends = "" if is_cjk(before) else f"(?![{_MARKS}])"
+        text += f"{ends}[^\\w{_CJK}]{'*' if is_cjk(before) or is_cjk(word) else '+'}{part}"
     return text if prefix or is_cjk(words[-1]) else f"{text}(?!{_INSIDE})"
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, Protocol
 
-from letopis.index.page_text import WORD, StoredPage, is_cjk, lowered, nfc
+from letopis.index.page_text import WORD, StoredPage, is_cjk, lowered, marks_of, nfc, unmarked
 from letopis.index.word_documents import ABSENT, ANY_START, PHRASE_STARTS, STATE_OLD
 from letopis.lazy import Occur, Query
 from letopis.tuples import NamedTuple
@@ -106,7 +106,8 @@ def accent_variants(source: WordSource, word: str) -> tuple[str, ...]:
     pattern = accent_pattern(word)
     if pattern == word or is_cjk(word):
         return ()
-    same = re.compile(rf"(?<!\w){pattern}(?!\w)")
+    letter = rf"[\w{marks_of(pattern)}]"
+    same = re.compile(f"(?<!{letter}){pattern}(?!{letter})")
     alike = Query.const_score_query(_matching(source, pattern), 1.0)
     found = [word]
     while len(found) <= MAX_VARIANTS:
@@ -122,7 +123,7 @@ def accent_variants(source: WordSource, word: str) -> tuple[str, ...]:
 
 def corrections(source: WordSource, word: str) -> list[KnownWord]:
     """Words of the index for which this one may be a typo: fewest letters away first, then the most frequent."""
-    if len(word) < _SHORTEST_TYPO or not word.isalpha():
+    if len(word) < _SHORTEST_TYPO or not unmarked(word).isalpha():
         return []
     near = _typos(source, word, 1) or _typo_but_accents(source, word)
     if not near and len(word) >= _SHORTEST_TWO_TYPOS:
@@ -163,7 +164,6 @@ def _fuzzy(source: WordSource, field: str, words: list[str], distance: int) -> A
     return any_of([Query.fuzzy_term_query(source.schema, field, word, distance) for word in words])
 
 
-_PLAIN_WORD = re.compile(r'(?<![\w"*:-])\w+(?![\w"*:])')
 _QUOTED = re.compile(r'"[^"]*"')
 
 
@@ -179,12 +179,13 @@ def corrected_query(source: WordSource, text: str) -> str:
         found = corrections(source, word)
         return found[0].word if found else match[0]
 
-    return _PLAIN_WORD.sub(correct, text)
+    letter = rf"\w{marks_of(text)}"
+    return re.sub(rf'(?<![{letter}"*:-])\w[{letter}]*+(?![{letter}"*:])', correct, text)
 
 
 def completions(source: WordSource, beginning: str, limit: int) -> list[KnownWord]:
     """Words of the index that begin so, accents aside, the most frequent first."""
-    if not beginning.isalnum():
+    if not unmarked(beginning).isalnum():
         return []
     pattern = accent_pattern(beginning)
     begins = re.compile(pattern)

@@ -18,7 +18,17 @@ from typing import Any
 
 from letopis.archive.index_facts import VersionLog, gone_since
 from letopis.errors import NotFound, UsageError
-from letopis.index.page_text import FRAME, LINE_LEAD, MAX_WORD_LENGTH, WORD, StoredPage, lowered, nfc, split_words
+from letopis.index.page_text import (
+    FRAME,
+    LINE_LEAD,
+    MAX_WORD_LENGTH,
+    WORD,
+    StoredPage,
+    lowered,
+    nfc,
+    split_words,
+    unmarked,
+)
 from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
 from letopis.index.word_documents import STATE_NOW
 from letopis.index.word_index import WordIndex
@@ -337,7 +347,9 @@ def _word_counts(index: WordIndex, page: StoredPage, frame: frozenset[str]) -> C
     bases = index.bases().of(page.language)
     lines = [line[LINE_LEAD:] for line in page.text.split("\n") if line not in frame and line[1:LINE_LEAD] != FRAME]
     words, stops = (bases[word] for line in lines for word in split_words(line)), stop_words(page.language)
-    return Counter(word for word in words if len(word) >= _MIN_KEYWORD_LENGTH and word.isalpha() and word not in stops)
+    return Counter(
+        word for word in words if len(word) >= _MIN_KEYWORD_LENGTH and unmarked(word).isalpha() and word not in stops
+    )
 
 
 def _key_words(counted: Counter[str], found_on: Counter[str], pages: int) -> dict[str, float]:

@@ -26,7 +26,7 @@ from letopis.index.anchor_index import AnchorIndex, AnchorReader
 from letopis.index.base_forms import BaseForms
 from letopis.index.learned_forms import LearnedForms
 from letopis.index.old_texts import OldTextWriter, TextGroup
-from letopis.index.page_text import nfc, split_words
+from letopis.index.page_text import nfc, split_words, unmarked
 from letopis.index.word_documents import (
     PIECE,
     WORDS_FORMAT,
@@ -460,7 +460,9 @@ def derive_base_forms(index: WordIndex, extension: str, basic_extension: str = "
     older = {term for field in ("base", "stood") for term, _ in searcher.terms_with_prefix(field, "")}
     inflected = {term[1:].partition("=")[0] for term, _ in searcher.terms_with_prefix("forms", ">")}
     known = {row.form for row in word_forms(index.archive)}
-    free = sorted(word for word in (newest | older) - inflected - known if word.endswith(ending) and word.isalpha())
+    free = sorted(
+        word for word in (newest | older) - inflected - known if word.endswith(ending) and unmarked(word).isalpha()
+    )
     stems = [(word, word.removesuffix(ending) + basic) for word in free]
     pairs = [pair for pair in stems if len(set(pair)) == 2 and all(w in newest or snapshot.has_stood(w) for w in pair)]
     settle_base_forms(index.archive, pairs)

@@ -13,6 +13,7 @@ from starlette.datastructures import QueryParams
 from letopis.api.door import context_of
 from letopis.archive.activity import recent_versions
 from letopis.errors import BadUrl, NotFound, UsageError, shell_words
+from letopis.index.page_text import unmarked
 from letopis.index.search_ranking import SearchRow
 from letopis.index.search_results import SearchFacet
 from letopis.index.word_analysis import NearbyWord, PhraseHistory
@@ -236,7 +237,7 @@ def _grouped(found: list[SearchFacet]) -> dict[str, list[SearchFacet]]:
 
 def _near(context: Context, query: SearchQuery) -> list[NearbyWord]:
     """Words that stand near a single word, to narrow the question by."""
-    if not query.query.isalpha() or query.start is not None:
+    if not unmarked(query.query).isalpha() or query.start is not None:
         return []
     place = NearWordsQuery(
         word=query.query, sites=query.sites, languages=query.languages, at=query.at, limit=_NEAR, pages=_NEAR_PAGES
@@ -251,7 +252,7 @@ def _phrase(context: Context, query: SearchQuery) -> PhraseHistory | None:
     """When the words, taken as a phrase, first and last stood anywhere."""
     phrase = query.query.strip('"')
     is_phrase = not any(word in ("OR", "AND") or word.startswith("-") for word in phrase.split())
-    if not (is_phrase and all(letter.isalnum() or letter in " -'’" for letter in phrase)):
+    if not (is_phrase and all(letter.isalnum() or letter in " -'’" for letter in unmarked(phrase))):
         return None
     try:
         return when(context, PhraseQuery(phrase=phrase, sites=query.sites)).value
