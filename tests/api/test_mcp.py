@@ -204,7 +204,7 @@ def test_an_assistant_is_told_that_no_version_is_as_old_as_it_asked(folder: Path
 
     page, remark = over_streams(folder, ask)
     assert "<" in page
-    assert remark.startswith("no version is as old as 2001-01-01T00:00:00Z; this is the first, of 2024-01-01")
+    assert remark.startswith("no version is as old as 2001-12-31T23:59:59.999Z; this is the first, of 2024-01-01")
 
 
 def test_answers_have_a_length_that_can_be_read(tmp_path: Path) -> None:

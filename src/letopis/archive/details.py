@@ -248,11 +248,9 @@ def _hop(url: str, status: int, location: str, ip: str, headers: list[list[str]]
     return Hop(url, status, location, ip, tuple((name, value) for name, value in headers))
 
 
-def details_of(look: Observation) -> CheckDetails:
-    """The details of the row of this check."""
+def found_details(look: Observation) -> CheckDetails:
+    """The details of the row of a check that found more than the same bytes at the same place."""
     response, change = look.response, look.change
-    if _says_nothing(look):
-        return NO_DETAILS
     return CheckDetails(
         final_url=response.final_url if response.final_url != response.url else "",
         hops=response.hops,
@@ -279,13 +277,6 @@ def _judged(change: Change) -> dict[str, Any]:
             f"{part.why}: {part.text[:80]}" for part in sorted(change.muted, key=lambda one: one.action)[:8]
         ),
     }
-
-
-def _says_nothing(look: Observation) -> bool:
-    """The same bytes at the same place: the outcome already says that nothing changed."""
-    response, change = look.response, look.change
-    moved = response.final_url != response.url or response.hops
-    return not ((change and not change.same_bytes) or moved or response.failure or response.warnings)
 
 
 def _content_length(response: Response) -> int | None:

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from blake3 import blake3
 
-from letopis.archive.details import NO_DETAILS, CheckDetails, details_of
+from letopis.archive.details import NO_DETAILS, CheckDetails, found_details
 from letopis.catalog.contents import headers_json
 from letopis.errors import UsageError
 from letopis.model import Headers, Observation, Outcome, Put, SentRequest, SetMember, WholePage, as_moment, to_millis
@@ -211,6 +211,18 @@ def capture_of_put(put: Put, url: str, now: datetime) -> NewCapture:
         outcome=Outcome.NEW,
         dated=put.at is not None,
     )
+
+
+def details_of(look: Observation) -> CheckDetails:
+    """The details of the row of this check."""
+    return NO_DETAILS if _says_nothing(look) else found_details(look)
+
+
+def _says_nothing(look: Observation) -> bool:
+    """The same bytes at the same place: the outcome already says that nothing changed."""
+    response, change = look.response, look.change
+    moved = response.final_url != response.url or response.hops
+    return not ((change and not change.same_bytes) or moved or response.failure or response.warnings)
 
 
 def capture_of(look: Observation) -> NewCapture:

@@ -65,7 +65,7 @@ class Dialect(Protocol):
     def long_answer(self, connection: Any, *, held: bool) -> AbstractContextManager[Any]:
         """A cursor whose rows stay with the engine until they are fetched; `held` if no transaction is open."""
 
-    def execute(self, cursor: Any, statement: str, values: Sequence[Any]) -> None:
+    def execute(self, cursor: Any, statement: str, values: Sequence[Any]) -> object:
         """Executes a statement with `?` marks."""
 
     def together(self, cursor: Any, statements: Sequence[str]) -> list[list[tuple[Any, ...]]]:
@@ -202,9 +202,7 @@ class Sqlite:
         """Every cursor works out its rows as they are fetched."""
         return nullcontext(connection.cursor())
 
-    def execute(self, cursor: Any, statement: str, values: Sequence[Any]) -> None:
-        """As it is."""
-        cursor.execute(statement, values)
+    execute = staticmethod(sqlite3.Cursor.execute)
 
     def together(self, cursor: Any, statements: Sequence[str]) -> list[list[tuple[Any, ...]]]:
         """One after the other."""

@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import Literal
 
 from letopis.archive import Archive, Identity, RecordedCapture, digest_text
-from letopis.archive.details import details_of
 from letopis.archive.page_memory import CurrentVersion, PageMemory, newest_versions_of
+from letopis.archive.records import details_of
 from letopis.model import (
     BlockChange,
     Change,
