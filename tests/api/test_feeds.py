@@ -131,13 +131,13 @@ def test_odd_characters_in_pages_do_not_break_feeds(make_archive: Any) -> None:
     archive.put(PAGE, "<p>a\x00\x08 ]]> & <![CDATA[ ž \ufffe</p>".encode(), at(0))
     archive.put(PAGE, b"<p>b\x00\x0b ]]> &amp; <script>alert(1)</script></p>", at(1))
     with running(archive) as web:
-        for form in ("", "rss/"):
-            ElementTree.fromstring(web.get(f"/feed/{form}{PAGE}").body)
+        feeds = [ElementTree.fromstring(web.get(f"/feed/{form}{PAGE}").body) for form in ("", "rss/")]
+    assert len(feeds[0].findall(f"{ATOM}entry")) == len(feeds[1].findall("channel/item")) == 2
 
 
 def test_odd_characters_in_a_question_do_not_break_its_feed(web: Any) -> None:
-    for form in ("", "rss/"):
-        ElementTree.fromstring(web.get(f"/feed/{form}search?q=version%01").body)
+    feeds = [ElementTree.fromstring(web.get(f"/feed/{form}search?q=version%01").body) for form in ("", "rss/")]
+    assert [feed.tag for feed in feeds] == [f"{ATOM}feed", "rss"]
 
 
 def test_metrics_count_requests(web: Any) -> None:

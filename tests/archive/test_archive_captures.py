@@ -25,6 +25,7 @@ from letopis.archive.captures import (
     version_time,
 )
 from letopis.archive.details import CheckDetails, redirects_of
+from letopis.errors import UsageError
 from letopis.exchange.cdx import cdx_rows, cdxj_line
 from letopis.model import Hop, Outcome, to_millis
 from letopis.urls import surt
@@ -152,6 +153,8 @@ def test_checked_addresses_are_listed_whole_or_by_host(archive: Archive) -> None
 
 def test_an_archive_says_whether_its_catalogue_answers(tmp_path: Path) -> None:
     with Archive(tmp_path / "archive") as archive:
+        archive.ping()
+    with pytest.raises(UsageError, match="closed"):
         archive.ping()
 
 
