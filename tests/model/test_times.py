@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
@@ -19,6 +20,7 @@ from letopis.model import (
     to_millis,
     written_duration,
 )
+from letopis.model.times import timestamp, timestamps
 
 NOW = datetime(2026, 3, 10, 15, 30, tzinfo=UTC)
 moments = st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2200, 1, 1)).map(
@@ -123,3 +125,9 @@ def test_http_dates_are_in_gmt() -> None:
 def test_a_time_beyond_the_calendar_is_none(text: str) -> None:
     with pytest.raises(UsageError, match="is not a time"):
         parse_time(text, NOW)
+
+
+@given(st.lists(st.integers(-62_135_596_800_000, 253_402_300_799_999)))
+def test_timestamps_of_a_list_are_those_of_each_moment(times: list[int]) -> None:
+    assert timestamps(times) == [timestamp(time) for time in times]
+    assert [re.sub(r"\D", "", from_millis(time).isoformat())[:14] for time in times] == timestamps(times)

@@ -19,7 +19,7 @@ from letopis.archive.cluster import LocalRunner, PieceRunner
 from letopis.exchange.selection import ExportPart, ExportSelection, export_parts
 from letopis.exchange.warc_records import WarcRecord, is_revisit
 from letopis.model import Check, header, stamp14
-from letopis.model.times import timestamp
+from letopis.model.times import timestamps
 from letopis.tuples import NamedTuple
 from letopis.urls import surt
 
@@ -56,9 +56,9 @@ def cdx_rows(
     texts = digest_texts([capture[5] or _NOTHING for capture in batch])
     rows: list[CdxRow] = []
     add = rows.append
-    for capture, digest in zip(batch, texts, strict=True):
+    stamps = timestamps([capture[2] for capture in batch])
+    for capture, digest, stamp in zip(batch, texts, stamps, strict=True):
         name, url, time, status, head, sha1, length, redirect, kind = capture
-        stamp = timestamp(time)
         if redirect is not None:
             media_type = _media_type(header(redirect.headers, "content-type"))
             add((name, stamp, url, media_type, str(redirect.status), EMPTY_DIGEST, "0", time))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from calendar import isleap, monthrange
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
@@ -171,7 +172,7 @@ def rfc3339(moment: datetime) -> str:
 
 def stamp14(moment: datetime) -> str:
     """`20260301120000`, as in CDX and replay addresses."""
-    return moment.astimezone(UTC).strftime("%Y%m%d%H%M%S")
+    return timestamp(to_millis(moment))
 
 
 class DayTexts(dict[int, str]):
@@ -203,9 +204,15 @@ def times_of_day() -> list[str]:
 
 
 def timestamp(millis: int) -> str:
-    """`stamp14` of a time in milliseconds, many times as fast."""
+    """`stamp14` of a time in milliseconds."""
     day, second = divmod(millis // 1000, 86_400)
     return _STAMP_DAYS[day] + times_of_day()[second]
+
+
+def timestamps(times: Iterable[int]) -> list[str]:
+    """The `timestamp` of each; lists of captures run to millions."""
+    days, seconds = _STAMP_DAYS, times_of_day()
+    return [days[millis // 86_400_000] + seconds[millis // 1000 % 86_400] for millis in times]
 
 
 def http_date(moment: datetime) -> str:

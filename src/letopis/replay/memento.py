@@ -30,7 +30,7 @@ from letopis.archive.captures import (
 )
 from letopis.errors import UnknownUrl, UnknownVersion, UsageError
 from letopis.model import Version, from_millis, rfc3339
-from letopis.model.times import timestamp
+from letopis.model.times import timestamp, timestamps
 from letopis.replay.addresses import (
     LINK_FORMAT,
     ReplayAddress,
@@ -97,10 +97,9 @@ def _entries(batches: Iterator[list[ListedCapture]]) -> list[TimeMapEntry]:
     """Up to one more than a page; of several captures in one second the last, as replay shows it."""
     by_stamp: dict[str, TimeMapEntry] = {}
     for batch in batches:
-        for capture in batch:
-            if capture[8] != TOO_LARGE:
-                text = timestamp(capture[2])
-                by_stamp[text] = TimeMapEntry(text, capture[2], capture[1])
+        shown = [capture for capture in batch if capture[8] != TOO_LARGE]
+        for text, capture in zip(timestamps(capture[2] for capture in shown), shown, strict=True):
+            by_stamp[text] = TimeMapEntry(text, capture[2], capture[1])
         if len(by_stamp) > TIMEMAP_PAGE + 1:
             break
     return list(by_stamp.values())
