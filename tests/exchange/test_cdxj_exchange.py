@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,26 @@ def test_lines_are_those_of_the_archives_own_index(walked: Archive) -> None:
         served = client.get("/web/timemap/cdxj/http://news1.example/").text.splitlines()
     ours = [line for line in lines_of(walked) if line.startswith("example,news1)/ ")]
     assert ours == [line for line in served if not line.startswith("!")]
+
+
+def test_captures_before_1970_stand_in_every_list_of_captures(tmp_path: Path) -> None:
+    stamps = ["16000101000000", "19691231235959", "19700101000000", "20240101000000"]
+    with Archive(tmp_path / "archive") as archive:
+        for stamp in stamps:
+            archive.put("http://old.example/", stamp.encode(), at=parse_time(stamp, archive.clock()))
+        assert [line.split()[1] for line in lines_of(archive)] == stamps
+        assert ExportSelection().count_checks(archive) == len(stamps)
+        with running(archive) as client:
+            for place in ("/cdx/search/cdx?url=", "/web/cdx?url=", "/web/timemap/cdxj/"):
+                found = client.get(f"{place}http://old.example/").text.splitlines()
+                assert [line.split()[1] for line in found if not line.startswith("!")] == stamps
+            linked = client.get("/web/timemap/link/http://old.example/").text
+            assert re.findall(r'/web/(\d{14})/[^>]*>; rel="([a-z ]*memento)"', linked) == [
+                (stamp, rel)
+                for stamp, rel in zip(stamps, ("first memento", "memento", "memento", "last memento"), strict=True)
+            ]
+            bounded = client.get("/cdx/search/cdx?url=http://old.example/&from=1600&to=1969").text.splitlines()
+            assert [line.split()[1] for line in bounded] == stamps[:2]
 
 
 def test_every_kind_of_check_is_told_as_the_served_index_tells_it(every_kind: Archive) -> None:

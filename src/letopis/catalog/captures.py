@@ -69,7 +69,7 @@ class KeyRange(NamedTuple):
 class TimeRange(NamedTuple):
     """Times in milliseconds, both ends included."""
 
-    since: int = 0
+    since: int = -(2**62)
     until: int = 2**62
 
 

@@ -63,8 +63,8 @@ class ExportSelection(NamedTuple):
         return count_checks(archive, self._span(), site_of(self.site) if self.site else "", pages)
 
     def _span(self) -> TimeRange:
-        since = 0 if self.since is None else to_millis(self.since)
-        return TimeRange(since, 2**62 if self.until is None else to_millis(self.until))
+        given = {"since": self.since, "until": self.until}
+        return TimeRange(**{name: to_millis(moment) for name, moment in given.items() if moment is not None})
 
     def checks(self, archive: Archive, url: str) -> list[Check]:
         """The checks of one URL that are meant, oldest first."""

@@ -434,7 +434,9 @@ def _shared_parts(parameters: CdxParameters, filters: Callable[[Sequence[str]], 
     since, until = parameters.get("from", "from_ts"), parameters.get("to")
     return {
         "keys": key_range(url, parameters.get("matchType")),
-        "span": TimeRange(max(0, earliest_millis(since)) if since else 0, latest_millis(until) if until else 2**62),
+        "span": TimeRange(
+            earliest_millis(since) if since else ALL_TIMES.since, latest_millis(until) if until else ALL_TIMES.until
+        ),
         "filters": tuple(filters(parameters.all("filter"))),
         "page": parameters.number("page"),
         "page_size": parameters.number("pageSize", 1, 1000) or 1,

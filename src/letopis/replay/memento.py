@@ -79,18 +79,18 @@ class TimeMapEntry(NamedTuple):
 
 def timemap(archive: Archive, finder: CdxFinder, web: ReplayUrls, address: ReplayAddress) -> Response:
     """The page of the TimeMap that the address names, in its form."""
-    since = earliest_millis(address.stamps[0]) if address.stamps else 0
+    span = TimeRange(earliest_millis(address.stamps[0])) if address.stamps else ALL_TIMES
     if address.form == "cdxj":
-        return _cdxj(finder, address, since)
+        return _cdxj(finder, address, span)
     keys = KeyRange.exactly(surt(address.url))
-    found = _entries(archive.attached(CaptureList).batches(keys, TimeRange(since)))
+    found = _entries(archive.attached(CaptureList).batches(keys, span))
     if not found:
         raise not_captured(address.url)
     entries, more = found[:TIMEMAP_PAGE], found[TIMEMAP_PAGE:]
     following = web.timemap(address.url, address.form, more[0].stamp) if more else ""
     if address.form == "json":
         return _json(web, address, entries, following)
-    return Response(_link(web, address, entries, following, since), media_type=LINK_FORMAT)
+    return Response(_link(web, address, entries, following), media_type=LINK_FORMAT)
 
 
 def _entries(batches: Iterator[list[ListedCapture]]) -> list[TimeMapEntry]:
@@ -105,7 +105,7 @@ def _entries(batches: Iterator[list[ListedCapture]]) -> list[TimeMapEntry]:
     return list(by_stamp.values())
 
 
-def _link(web: ReplayUrls, address: ReplayAddress, entries: list[TimeMapEntry], following: str, since: int) -> str:
+def _link(web: ReplayUrls, address: ReplayAddress, entries: list[TimeMapEntry], following: str) -> str:
     span = f'from="{http_date(entries[0].time)}"; until="{http_date(entries[-1].time)}"'
     own = web.timemap(address.url, "link", address.stamps[0] if address.stamps else "")
     head = [
@@ -117,10 +117,10 @@ def _link(web: ReplayUrls, address: ReplayAddress, entries: list[TimeMapEntry], 
         head.append(f'<{following}>; rel="timemap next"; type="{LINK_FORMAT}"')
     base = f"<{web.origin}/web/"
     lines = [f'{base}{at}/{url}>; rel="memento"; datetime="{http_date(time)}"' for at, time, url in entries]
-    if not since:
+    if not address.stamps:
         lines[0] = lines[0].replace('rel="memento"', 'rel="first memento"')
     if not following:
-        word = '"first last memento"' if len(lines) == 1 and not since else '"last memento"'
+        word = '"first last memento"' if len(lines) == 1 and not address.stamps else '"last memento"'
         lines[-1] = lines[-1].replace('"first memento"', '"memento"').replace('rel="memento"', f"rel={word}")
     return ",\n".join(chain(head, lines)) + "\n"
 
@@ -140,8 +140,8 @@ def _json(web: ReplayUrls, address: ReplayAddress, entries: list[TimeMapEntry], 
     return Response(json.dumps(document), media_type="application/json")
 
 
-def _cdxj(finder: CdxFinder, address: ReplayAddress, since: int) -> Response:
-    query = CdxQuery(KeyRange.exactly(surt(address.url)), TimeRange(since), revisit_status="")
+def _cdxj(finder: CdxFinder, address: ReplayAddress, span: TimeRange) -> Response:
+    query = CdxQuery(KeyRange.exactly(surt(address.url)), span, revisit_status="")
     rows = finder.find(query)
     begun = next(rows, None)
     if begun is None:
