@@ -269,3 +269,12 @@ def test_a_put_needs_its_right_and_has_a_limit(own: Any) -> None:
     most = archive.settings.fetch.max_bytes
     assert web.ask("PUT", path, b"x" * (most + 1), **token).status == 413
     assert web.ask("PUT", path + "&at=someday", b"x", **token).status == 422
+
+
+@pytest.mark.parametrize("number", ["Infinity", "1e400", "-1e400", "NaN", '"inf"', "9" * 5000])
+def test_no_number_of_a_body_is_infinite(own: tuple[Archive, WebClient, dict[str, str]], number: str) -> None:
+    _, web, owner = own
+    for name in ("max_hosts", "budget"):
+        body = f'{{"urls": ["http://example.org/"], "{name}": {number}}}'
+        answer = web.ask("POST", "/api/v1/crawls", body, Content_Type="application/json", **owner)
+        assert answer.status == 422, answer.text

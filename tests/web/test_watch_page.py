@@ -255,6 +255,11 @@ def test_a_watch_that_is_not_there_is_told_on_a_page(uwe: Person) -> None:
         assert "there is no watch 9" in answer.text.lower()
 
 
+@pytest.mark.parametrize("place", ["/watches", "/saved"])
+def test_a_number_that_no_row_can_have_is_the_address_of_no_page(uwe: Person, place: str) -> None:
+    assert [uwe.get(f"{place}/{number}").status for number in ("9" * 18, "9" * 19, "9" * 5000)] == [404] * 3
+
+
 def test_every_alert_and_every_condition_has_a_name_in_the_form() -> None:
     assert set(ALERT_NAMES) == set(AlertKind)
     assert set(CONDITION_NAMES) == set(AlertConditionKind)

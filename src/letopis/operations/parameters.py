@@ -7,6 +7,7 @@ invalid value gets the same error message everywhere.
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -269,9 +270,9 @@ def _number(one: Parameter, raw: Any, now: datetime) -> float | int:
     word = "a whole number" if one.kind == "integer" else "a number"
     try:
         value = make(raw) if isinstance(raw, str) or type(raw) in (int, float) else None
-    except ValueError:
+    except (ValueError, OverflowError):
         value = None
-    if value is None or value != value or (one.kind == "integer" and isinstance(raw, float) and raw != value):
+    if value is None or not -math.inf < value < math.inf or (isinstance(raw, float) and raw != value):
         raise UsageError(f"{one.alias}: '{str(raw)[:70]}' is not {word}")
     if one.declared.at_least is not None and value < one.declared.at_least:
         raise UsageError(f"{one.alias} must be at least {one.declared.at_least:.15g}, not {value}")

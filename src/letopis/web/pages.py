@@ -18,6 +18,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from letopis import __version__
@@ -308,6 +309,15 @@ def _page_asked(path: str) -> str:
     where, _, query = path.partition("?")
     rest = "&".join(pair for pair in query.split("&") if pair and not _OURS.match(pair))
     return unquote(where) + (f"?{rest}" if rest else "")
+
+
+class _RowNumber(IntegerConvertor):
+    """The number of a row in a path: a longer one, which no database can look up, is the address of no page."""
+
+    regex = "[0-9]{1,18}"
+
+
+register_url_convertor("row", _RowNumber())
 
 
 class PageRoute(APIRoute):

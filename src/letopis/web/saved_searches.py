@@ -146,7 +146,7 @@ def save(request: Request, fields: FieldsDep) -> Response:
     return RedirectResponse(f"/saved/{made.id}?done=added", 303)
 
 
-@router.get("/saved/{number:int}")
+@router.get("/saved/{number:row}")
 def saved_page(request: Request, number: int, done: str = "") -> Response:
     """One of them: what it asks, what it has found, its feeds."""
     return _saved_page(request, number, SavedNotice({}, _DONE.get(done, "")))
@@ -169,7 +169,7 @@ def _saved_page(request: Request, number: int, notice: SavedNotice, status: int 
     )  # fmt: skip
 
 
-@router.post("/saved/{number:int}")
+@router.post("/saved/{number:row}")
 def change(request: Request, number: int, fields: FieldsDep) -> Response:
     """Saves the form, asks again, or removes it."""
     context, action, said = context_of(request), fields.get("action", ["save"])[0], _form_values(fields)

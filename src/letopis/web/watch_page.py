@@ -99,7 +99,7 @@ class Preview(NamedTuple):
     problem: str = ""
 
 
-@router.get("/watches/{number:int}")
+@router.get("/watches/{number:row}")
 def watch(request: Request, number: int, done: str = "", css: str = "", since: str = "") -> Response:
     """One watch; `css` puts a selector that was picked on the page into its form."""
     context = context_of(request)
@@ -170,7 +170,7 @@ def _preview(context: Context, url: str, form: Mapping[str, str]) -> Preview | N
     return Preview(seen.text[:_SHOWN_TEXT], len(seen.text) > _SHOWN_TEXT, seen.whole, len(seen.text))
 
 
-@router.post("/watches/{number:int}")
+@router.post("/watches/{number:row}")
 def change(request: Request, number: int, fields: FieldsDep) -> Response:
     """Saves the form, shows what its filters see, or does one of the actions."""
     form = ticked(first_values(fields), fields)
@@ -209,7 +209,7 @@ def _save(request: Request, number: int, form: Mapping[str, str], fields: Mappin
     operations.watch_edit(context, bind(operations.EditWatch, said, context.moment(), door="http"))
 
 
-@router.get("/watches/{number:int}/pick")
+@router.get("/watches/{number:row}/pick")
 def pick(request: Request, number: int) -> Response:
     """The stored page, on which a click chooses what to watch."""
     archive = context_of(request).archive
@@ -218,7 +218,7 @@ def pick(request: Request, number: int) -> Response:
     return render_page(request, "pick.html", watch=entry.watch, number=number, seen=version)
 
 
-@router.get("/watches/{number:int}/copy")
+@router.get("/watches/{number:row}/copy")
 def copy(request: Request, number: int) -> Response:
     """The newest version of the page for that: it runs nothing and loads nothing but captures.
 
