@@ -14,15 +14,18 @@ import pytest
 from scripted_site import ScriptedSite
 
 from letopis import Archive, Monitor
+from letopis.archive import OWN
 from letopis.archive.watches import JudgedWatch, watches_of
-from letopis.config import ChangeSettings, FetchSettings, MonitorSettings, Settings
-from letopis.errors import NotFound, NotReady, Refused, UnknownUrl, UsageError
+from letopis.config import ChangeSettings, FetchSettings, MonitorSettings, Settings, StoreSettings
+from letopis.errors import NotFound, NotReady, Refused, UnknownUrl, UnknownVersion, UsageError
 from letopis.model import Outcome
 from letopis.monitor.checker import open_checker
 from letopis.monitor.notifications import MAX_ATTEMPTS, Notification, Outbox, retry_pause
 from letopis.monitor.watch import AlertCondition, AlertConditionKind, WatchSpec, parse_alert_rules
 from letopis.monitor.watch_list import WatchList
 from letopis.monitor.watcher import Watcher, WatchResult
+from letopis.operations import Context
+from letopis.operations.watches import AddWatches, watch_add
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -401,6 +404,60 @@ async def test_private_addresses_by_origin(make_world: Callable[..., World], scr
     never = make_world(fetch=FetchSettings(private="never"))
     with pytest.raises(Refused, match="private"):
         never.book.add([url], SPEC)
+
+
+@pytest.mark.parametrize("lost_by", ["retention", "damage"])
+async def test_a_page_whose_old_version_is_lost_is_checked_and_told_and_holds_no_other_up(
+    make_world: Callable[..., World], scripted_site: ScriptedSite, lost_by: str
+) -> None:
+    world = make_world(store=StoreSettings(keep_versions=1))
+    urls = [scripted_site.set(path, OLD + path.encode()) for path in ("/lost", "/other")]
+    world.book.add(urls, SPEC)
+    await world.run()
+    with Monitor(world.archive, uid="ann") as monitor:
+        page = monitor.get(urls[0])
+        assert page.changes() == ""
+        for path in ("/lost", "/other"):
+            scripted_site.set(path, NEW + path.encode())
+        if lost_by == "retention":
+            world.clock.now += HOUR
+            with Monitor(world.archive, uid="bob") as other:
+                other.get(urls[0]).check()
+            world.archive.compact()
+            with pytest.raises(UnknownVersion, match="no longer kept"):
+                page.changes()
+    if lost_by == "damage":
+        world.archive.close()
+        [pack] = (world.archive.folder / "packs").glob("*.log")
+        stored = pack.read_bytes()
+        pack.write_bytes(stored.replace(b"/lost", b"/????"))
+        world = make_world()
+    looks = {one.watch.url: one.check for one in await world.run(3 * HOUR)}
+    assert set(looks) == set(urls)
+    assert looks[urls[1]].outcome is Outcome.CHANGED
+    told = {message.facts["url"]: message.facts["sentence"] for _, message in world.sent}
+    assert "the version that was seen last is no longer kept, or cannot be read" in told[urls[0]]
+    assert told[urls[1]].endswith("has changed: 1 line added, 1 removed")
+    if lost_by == "damage":
+        assert (looks[urls[0]].outcome, looks[urls[0]].meaningful) == (Outcome.CHANGED, None)
+        assert world.archive.get(urls[0]).body == NEW + b"/lost"
+
+
+def test_the_number_of_a_removed_watch_is_given_to_no_other_which_its_alerts_would_name(world: World) -> None:
+    pages = [f"http://example.org/{number}" for number in range(3)]
+    assert [entry.id for entry in world.book.add(pages[:2], SPEC)] == [1, 2]
+    world.book.remove(["2"])
+    world.book.add(pages[:1], SPEC)
+    world.book.remove(["1"])
+    assert next(entry.id for entry in world.book.add(pages[2:], SPEC)) > 2
+
+
+def test_another_watch_of_a_page_has_the_name_that_was_given(world: World) -> None:
+    url, context = "http://example.org/", Context(world.archive, rights=OWN)
+    named = [watch_add(context, AddWatches(urls=(url,), another=True, name=name)) for name in ("", "mine", "")]
+    assert [row.name for rows in named for row in rows] == ["", "mine", "2"]
+    with pytest.raises(UsageError, match="a watch named 'mine' already"):
+        watch_add(context, AddWatches(urls=(url,), another=True, name="mine"))
 
 
 def test_a_watch_that_is_paused_while_its_page_is_checked_stays_paused(world: World) -> None:

@@ -75,8 +75,8 @@ class RecordReader:
         return self.numbered(url, found.number if found else 0)
 
     def by_id(self, number: int) -> Version:
-        """The version recorded under an id, with its body."""
-        return self._whole(f"version {number}", find_by_id, number)
+        """The version recorded under an id, with its body; UnknownVersion if retention has dropped it."""
+        return self._whole("", find_by_id, number)
 
     def answer(self, number: int) -> tuple[Headers, bytes]:
         """Header and body of the version recorded under an id, in fewer steps than all facts about it."""
@@ -169,6 +169,8 @@ class RecordReader:
 
     def _read(self, url: str, find: Callable[..., StoredVersion | None], *asked: str | int) -> Version:
         found = find(self._catalog.database, *asked)
+        if found is None and find is find_by_id:
+            raise UnknownVersion("the version that was seen then is no longer kept, so nothing can be compared with it")
         if found is None:
             row = self.resource(url)
             if find is find_newest and row.versions:

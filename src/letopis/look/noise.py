@@ -16,6 +16,7 @@ from letopis.archive import Archive, Identity
 from letopis.archive.page_memory import PageMemory
 from letopis.change.fingerprints import Fingerprint, fingerprint
 from letopis.change.profiles import HostProfile, PageHabits
+from letopis.errors import Damaged, NotFound
 from letopis.lazy import lazy
 from letopis.look.known import KnownVersion
 from letopis.model import Change, Headers, Observation, Outcome, Page, Response
@@ -151,7 +152,10 @@ class PageReader:
 
     def _compare(self, url: str, page: Page, known: KnownVersion) -> Change:
         """Compares with the last version of the same page; what recurs on the host or at every visit is noise."""
-        before = self._archive.answers.by_id(known.version)
+        try:
+            before = self._archive.answers.by_id(known.version)
+        except (Damaged, NotFound):  # `verify` reports it; what the page is now is recorded all the same
+            return verdict.compare(page, [])
         old = _read_page(before.body, known.final_url, before.headers)
         habits = self._noise.habits(known.resource, known.number)
         # Pages, not fingerprints: links and long paragraphs need details that fingerprints omit.

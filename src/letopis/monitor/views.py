@@ -17,7 +17,7 @@ from letopis.change.diff_formats import unified_diff
 from letopis.change.filters import ContentFilter, filter_page, filter_source, filter_text
 from letopis.change.values import first_number
 from letopis.change.verdict import compare
-from letopis.errors import NotFound, UnknownVersion, UsageError
+from letopis.errors import Damaged, NotFound, UnknownVersion, UsageError
 from letopis.extract.feeds import SitemapEntry, sitemap_entries
 from letopis.model import Change, Check, Outcome, Page, Version, rfc3339
 from letopis.model.page import SAME_TEXT, FilterKind
@@ -62,11 +62,11 @@ def filtered_version(version: Version, filters: Sequence[ContentFilter]) -> Filt
 
 def watch_difference(archive: Archive, watch: Watch, old: int, new: int, checks: Sequence[Check]) -> WatchDifference:
     """From the version judged last to the newest (ids), as far as it counts for `change.count`."""
-    after = archive.answers.by_id(new)
-    try:
-        before = archive.answers.by_id(old)
-    except UnknownVersion:  # retention has dropped it: there was a change, but nobody can show it
-        gone = "the version that was seen last is no longer kept"
+    before, after = _if_readable(archive, old), _if_readable(archive, new)
+    if after is None:
+        return WatchDifference(True, problem="its new version cannot be read; run verify")
+    if before is None:  # there was a change, but nobody can show it
+        gone = "the version that was seen last is no longer kept, or cannot be read"
         return WatchDifference(True, number=after.number, since=after.time, problem=gone)
     if before.body == after.body:
         return WatchDifference(False)
@@ -83,12 +83,22 @@ def watch_difference(archive: Archive, watch: Watch, old: int, new: int, checks:
     return shown._replace(empty=empty)
 
 
+def _if_readable(archive: Archive, number: int) -> Version | None:
+    """The version with this id; None if retention has dropped it, or its bytes are damaged: `verify` reports that."""
+    try:
+        return archive.answers.by_id(number)
+    except (Damaged, UnknownVersion):
+        return None
+
+
 def first_sight(archive: Archive, watch: Watch, new: int) -> WatchDifference | None:
     """What there is to tell of the first version of a watch: that its filters cannot be applied, or select nothing."""
     filters = parse_filters(watch.filters)
     if not any(one.kind in _SELECTING_FILTERS for one in filters):
         return None
-    version = archive.answers.by_id(new)
+    version = _if_readable(archive, new)
+    if version is None:
+        return None
     try:
         text = filtered_version(version, filters).text
     except UsageError as error:
@@ -106,8 +116,8 @@ def watched_values(archive: Archive, watch: Watch, limit: int) -> list[WatchedVa
     for known in archive.versions(watch.url)[-limit:]:
         try:
             text = " ".join(filtered_version(archive.get(watch.url, version=known.number), filters).text.split())
-        except (NotFound, UsageError):
-            continue  # retention dropped it meanwhile, or it is not what the filters were written for
+        except (Damaged, NotFound, UsageError):
+            continue  # retention dropped it meanwhile, it is damaged, or it is not what the filters were written for
         if not found or found[-1].text != text[:_LONGEST_VALUE]:
             kept = text[:_LONGEST_VALUE]
             found.append(WatchedValue(known.time, known.number, kept, first_number(kept)))
@@ -203,5 +213,5 @@ async def sitemap_pages(archive: Archive, checker: Checker, url: str, options: C
 def _entries_of(archive: Archive, url: str) -> list[SitemapEntry]:
     try:
         return sitemap_entries(archive.get(url).body)
-    except NotFound:
+    except (Damaged, NotFound):
         return []
