@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from letopis.archive import Archive
+from letopis.archive.index_facts import VersionLog
 from letopis.config import ArchiveSettings, Settings, StoreSettings
 from letopis.errors import Damaged
 from letopis.model import Put
@@ -90,6 +91,20 @@ def test_retention_by_count_keeps_the_newest(tmp_path: Path) -> None:
         assert [version.number for version in archive.versions(puts[0].url)] == [0, 1]
         assert archive.get(puts[0].url).body == puts[-1].body
         assert list(archive.verify()) == []
+
+
+def test_followers_of_the_log_see_what_is_recorded_after_retention_dropped_its_last_row(tmp_path: Path) -> None:
+    url = "http://example.org/"
+    with Archive(tmp_path / "a", settings=Settings(store=StoreSettings(keep_versions=1))) as archive:
+        log = VersionLog(archive)
+        for days in (2, 1):  # the later one is imported first
+            archive.put(url, b"<p>%d</p>" % days, at=START + days * DAY)
+        for number in range(3):
+            known = max(row.id for row in log.since(0, 99))
+            assert archive.compact().dropped_versions == 1
+            archive.put(f"{url}{number}", b"<p>new %d</p>" % number)
+            assert [one.url for one in log.since(known, 9)] == [f"{url}{number}"]
+            archive.put(url, b"<p>old %d</p>" % number, at=START)
 
 
 @pytest.mark.files

@@ -189,6 +189,8 @@ def test_only_who_saved_it_and_administrators_change_it_and_the_log_says_who(arc
     assert [(row.who, row.action) for row in audit_entries(archive, 2)] == [
         ("uwe", "saved search removed"), ("olga", "saved search changed"),
     ]  # fmt: skip
+    saved_remove(eva, OneSavedSearch(id=2))
+    assert save(olga).id == 3, "whoever subscribed to the feed of the second one does not get this one's"
 
 
 def test_searches_of_whoever_left_tell_nobody_and_go_to_no_other_of_that_name(archive: Archive, clock: Clock) -> None:

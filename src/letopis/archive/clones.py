@@ -219,7 +219,7 @@ class _Reconciler:
             if known is not None and known[1:] != wanted[1:]:
                 self._change(cursor, known.id, wanted)
         for gone in old.values():
-            cursor.run("DELETE FROM version WHERE id = ?", (gone.id,))
+            cursor.remove("version", "id = ?", (gone.id,))
         return newest
 
     def _beside(self, cursor: Cursor, row: ResourceRow, checks: Sequence[CheckRecord]) -> None:

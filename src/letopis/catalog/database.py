@@ -93,6 +93,12 @@ class Cursor:
         """So many increasing ids for rows that are about to be added; no other transaction gets them."""
         return self.dialect.numbers(self._cursor, table, count) if count else ()
 
+    def remove(self, table: str, where: str, values: Sequence[Any]) -> int:
+        """Deletes rows, and tells how many; those that get `numbers` later get others: alerts and logs name these."""
+        if self.dialect.keep_last_id:
+            self.run(self.dialect.keep_last_id.format(table))
+        return self.run(f"DELETE FROM {table} WHERE {where}", values)
+
     def one(self, statement: str, values: Sequence[Any] = ()) -> SqlRow | None:
         """The first row, or None."""
         self._execute(self._cursor, statement, storable_values(values))

@@ -40,7 +40,8 @@ class Dialect(Protocol):
     `begin` starts a transaction that is the only writer, `begin_beside` one that may run in parallel with others of its
     kind if the engine supports that. `beside` says whether a statement of another connection may write meanwhile;
     `locked` ends a query whose rows no other transaction may change until this one ends, `skip_locked` skips rows that
-    another transaction is changing.
+    another transaction is changing. `keep_last_id` is executed before rows are removed, if `numbers` would give out
+    their ids again.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Dialect(Protocol):
     beside: bool
     locked: str
     skip_locked: str
+    keep_last_id: str
     types: dict[str, str]
 
     def connect(self) -> DbConnection:
@@ -105,6 +107,10 @@ class Sqlite:
     snapshot = "BEGIN"
     beside = False
     locked = skip_locked = ""
+    keep_last_id = (
+        "INSERT INTO meta (name, value) SELECT 'last {0}', coalesce(max(id), 0) FROM {0} WHERE true ON CONFLICT (name) "
+        "DO UPDATE SET value = excluded.value WHERE CAST(meta.value AS INTEGER) < CAST(excluded.value AS INTEGER)"
+    )
     types: dict[str, str] = {  # noqa: RUF012 - part of the protocol
         "id": "INTEGER PRIMARY KEY",
         "blob": "BLOB",
@@ -218,9 +224,9 @@ class Sqlite:
         return self.many(cursor, insert_row(table, columns, "?"), rows)
 
     def numbers(self, cursor: Any, table: str, count: int) -> Sequence[int]:
-        """The ids that SQLite would give out next: there is no other writer."""
-        first = int(cursor.execute(f"SELECT coalesce(max(id), 0) + 1 FROM {table}").fetchone()[0])
-        return range(first, first + count)
+        """The ids above all that were given out: there is no other writer."""
+        row = cursor.execute(_LAST_ID.format(table)).fetchone()
+        return range(row[0] + 1, row[0] + 1 + count)
 
     def settled(self, one: Any) -> int:
         """Versions become visible in the order of their ids: there is one writer."""
@@ -236,6 +242,10 @@ class Sqlite:
         return sum(path.stat().st_size for path in (self.file, wal) if path.exists())
 
 
+_LAST_ID = (
+    "SELECT max(coalesce(max(id), 0), coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'last {0}'), 0)) "
+    "FROM {0}"
+)
 _FULL = {sqlite3.SQLITE_FULL}
 _NOT_WRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}

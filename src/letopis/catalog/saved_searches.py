@@ -89,12 +89,10 @@ class SavedSearches(TopicTables):
             own = cursor.count("SELECT count(*) FROM saved_search WHERE owner = ?", (row.owner,))
             if own >= MOST_OF_ONE or cursor.count("SELECT count(*) FROM saved_search") >= MOST_SAVED:
                 raise UsageError(f"{own} searches are saved already; remove some first")
-            made = cursor.one(
-                f"INSERT INTO saved_search ({_COLUMNS[4:]}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id", row[1:]
-            )
-            assert made is not None
-            _insert(cursor, int(made[0]), found)
-        return row._replace(id=int(made[0]))
+            (number,) = cursor.numbers("saved_search", 1)
+            cursor.run(f"INSERT INTO saved_search ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (number, *row[1:]))
+            _insert(cursor, number, found)
+        return row._replace(id=number)
 
     def change(self, row: SavedSearchRow, found: Sequence[FoundResult] | None) -> None:
         """Replaces the row with its number, and for another query also its results so far."""
@@ -120,7 +118,7 @@ class SavedSearches(TopicTables):
         """Removes one, with its results; its alerts stay."""
         with self._database.transaction() as cursor:
             cursor.run("DELETE FROM saved_result WHERE search = ?", (number,))
-            cursor.run("DELETE FROM saved_search WHERE id = ?", (number,))
+            cursor.remove("saved_search", "id = ?", (number,))
 
     def all(self) -> list[SavedSearchRow]:
         """All of them, oldest first."""
@@ -220,4 +218,4 @@ def end_searches_of(database: Database, cursor: Cursor, owner: str) -> None:
     """Removes the searches of a removed account, so that a later account of the same name does not get them."""
     if has_table(database, "saved_search"):
         cursor.run("DELETE FROM saved_result WHERE search IN (SELECT id FROM saved_search WHERE owner = ?)", (owner,))
-        cursor.run("DELETE FROM saved_search WHERE owner = ?", (owner,))
+        cursor.remove("saved_search", "owner = ?", (owner,))

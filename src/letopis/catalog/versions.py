@@ -213,7 +213,7 @@ class Versions:
         rows = self.of(resource, cursor)
         for row in rows:
             if row.id not in kept:
-                cursor.run("DELETE FROM version WHERE id = ?", (row.id,))
+                cursor.remove("version", "id = ?", (row.id,))
                 self.forget_verdict(cursor, resource, row.number + 1)
         renumbered = {row.number: new for new, row in enumerate(row for row in rows if row.id in kept)}
         self._renumber(cursor, resource, renumbered)

@@ -156,7 +156,7 @@ class Watches(TopicTables):
                 old = WatchRow(*found) if found else None
                 new = make(key, old)
                 if old is not None and old.kind == "sitemap" and new.kind != "sitemap":
-                    cursor.run("DELETE FROM watch WHERE source = ?", (key,))
+                    cursor.remove("watch", "source = ?", (key,))
                 _upsert(cursor, new)
 
     def rename(self, row: WatchRow, key: str) -> bool:
@@ -170,17 +170,17 @@ class Watches(TopicTables):
     def follow_sitemap(self, source: str, rows: Sequence[WatchRow]) -> None:
         """Watches the pages that a sitemap names, and no longer those that it dropped; known ones stay as they are."""
         with self._database.transaction() as cursor:
-            cursor.run_many(f"{_INSERT} ON CONFLICT (url) DO NOTHING", [row[1:] for row in rows])
+            numbered = zip(cursor.numbers("watch", len(rows)), rows, strict=True)
+            cursor.run_many(f"{_INSERT} ON CONFLICT (url) DO NOTHING", [(number, *row[1:]) for number, row in numbered])
             known = {str(row[0]) for row in cursor.all("SELECT url FROM watch WHERE source = ?", (source,))}
             gone = known.difference(row.key for row in rows)
-            cursor.run_many("DELETE FROM watch WHERE url = ?", [(url,) for url in gone])
+            for url in gone:
+                cursor.remove("watch", "url = ?", (url,))
 
     def remove(self, rows: Iterable[WatchRow]) -> list[int]:
         """Removes watches, and those that a sitemap among them named; returns how many for each."""
         with self._database.transaction() as cursor:
-            return [
-                cursor.run("DELETE FROM watch WHERE id = ? OR source = ?", (row.id, _source_of(row))) for row in rows
-            ]
+            return [cursor.remove("watch", "id = ? OR source = ?", (row.id, _source_of(row))) for row in rows]
 
     def find(self, key: str) -> WatchRow | None:
         """The watch with a key."""
@@ -406,7 +406,7 @@ _DELIVERIES = (
     "SELECT d.alert, d.target, d.guarded, d.state, d.attempts, d.due, d.error, "
     "a.id, a.url, a.kind, a.time, a.message, a.facts FROM delivery d JOIN alert a ON a.id = d.alert"
 )
-_INSERT = f"INSERT INTO watch ({_WATCH_COLUMNS[4:]}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT = f"INSERT INTO watch ({_WATCH_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 def _source_of(row: WatchRow) -> str:
@@ -419,7 +419,7 @@ def _upsert(cursor: Cursor, row: WatchRow) -> None:
     cursor.run(
         f"{_INSERT} ON CONFLICT (url) DO UPDATE SET kind = excluded.kind, tag = excluded.tag, "
         "source = excluded.source, spec = excluded.spec, due = excluded.due",
-        row[1:],
+        (*cursor.numbers("watch", 1), *row[1:]),
     )
 
 

@@ -98,11 +98,15 @@ class WatchList:
             self._watches.save_tag(tag, lambda old: _changed_spec(spec, old, forgotten).to_json())
         return self._entries([row for key in kinds if (row := self._watches.find(key)) is not None])
 
-    def add_another(self, url: str, spec: WatchSpec, tag: str = "", *, charge: Callable[[int], None]) -> WatchEntry:
-        """A watch beside those that a page has, under the first free number as its name; the others stay."""
+    def add_another(
+        self, url: str, spec: WatchSpec, tag: str = "", name: str = "", *, charge: Callable[[int], None]
+    ) -> WatchEntry:
+        """A watch beside those that a page has, under a name or the first free number; the others stay."""
         address, spec = parse_user_url(url), _signing_in([url], spec)
         taken = {row.name for row in self._watches.of_page(address)}
-        name = next(name for name in ("", *map(str, range(2, len(taken) + 3))) if name not in taken)
+        if name and _parse_name(name) in taken:
+            raise _taken(address, name)
+        name = name or next(name for name in ("", *map(str, range(2, len(taken) + 3))) if name not in taken)
         return self.add([address], spec, tag, name=name, charge=charge)[0]
 
     def clone(self, number: int, owner: str, origin: Origin, *, charge: Callable[[int], None]) -> WatchEntry:
@@ -123,7 +127,7 @@ class WatchList:
         changed = self._changed(key, "page", spec, tag, forgotten, row._replace(key=key))
         self._refuse_other_way(changed)
         if key != row.key and (row.kind == "sitemap" or not self._watches.rename(row, key)):
-            raise UsageError(f"{row.url} has a watch named '{name}' already; choose another name")
+            raise _taken(row.url, name or "")
         self._watches.save([key], lambda _, old: changed._replace(due=self._time_after(row, changed)))
         self._hold_back([number])
         return self.by_id(number)
@@ -346,6 +350,10 @@ def _parse_name(name: str) -> str:
     if len(text) > _LONGEST_NAME or not text.isprintable():
         raise UsageError(f"the name of a watch has at most {_LONGEST_NAME} letters")
     return text
+
+
+def _taken(url: str, name: str) -> UsageError:
+    return UsageError(f"{url} has a watch named '{name}' already; choose another name")
 
 
 def _signing_in(texts: Iterable[str], spec: WatchSpec) -> WatchSpec:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from letopis.archive import READ, WRITE
@@ -221,7 +222,7 @@ def add_watches(context: Context, asked: AddWatches, *, keep: bool = False) -> R
     spec, cleared = spec_of(context, asked)
     urls = () if asked.sitemap else asked.urls
     if asked.another and urls:
-        return _added(context, _add_others(context, urls, spec, asked.tag or ""), {})
+        return _added(context, _add_others(context, urls, spec, asked.tag or "", asked.name), {})
     watches = WatchList(context.archive)
     known = [watches.by_id(number) for number in watches.numbers((*urls, *sitemaps), asked.name)]
     if asked.tag and not urls and not sitemaps:
@@ -251,12 +252,11 @@ def _outcome(before: WatchEntry | None, now: WatchEntry) -> Literal["added", "ke
     return "kept" if before.watch == now.watch else "changed"
 
 
-def _add_others(context: Context, urls: Sequence[str], spec: WatchSpec, tag: str) -> list[WatchEntry]:
+def _add_others(context: Context, urls: Sequence[str], spec: WatchSpec, tag: str, name: str) -> list[WatchEntry]:
     watches = WatchList(context.archive)
     distinct = list(dict.fromkeys(map(parse_user_url, urls)))
-    return [
-        watches.add_another(url, spec, tag, charge=lambda count: context.charge("watches", count)) for url in distinct
-    ]
+    charge = partial(context.charge, "watches")
+    return [watches.add_another(url, spec, tag, name, charge=charge) for url in distinct]
 
 
 class EditWatch(WatchOptions):
