@@ -94,10 +94,8 @@ def _if_readable(archive: Archive, number: int) -> Version | None:
 def first_sight(archive: Archive, watch: Watch, new: int) -> WatchDifference | None:
     """What there is to tell of the first version of a watch: that its filters cannot be applied, or select nothing."""
     filters = parse_filters(watch.filters)
-    if not any(one.kind in _SELECTING_FILTERS for one in filters):
-        return None
-    version = _if_readable(archive, new)
-    if version is None:
+    selects = any(one.kind in _SELECTING_FILTERS for one in filters)
+    if not selects or (version := _if_readable(archive, new)) is None:
         return None
     try:
         text = filtered_version(version, filters).text

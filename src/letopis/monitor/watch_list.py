@@ -98,9 +98,7 @@ class WatchList:
             self._watches.save_tag(tag, lambda old: _changed_spec(spec, old, forgotten).to_json())
         return self._entries([row for key in kinds if (row := self._watches.find(key)) is not None])
 
-    def add_another(
-        self, url: str, spec: WatchSpec, tag: str = "", name: str = "", *, charge: Callable[[int], None]
-    ) -> WatchEntry:
+    def add_another(self, url: str, spec: WatchSpec, tag: str, name: str, charge: Callable[[int], None]) -> WatchEntry:
         """A watch beside those that a page has, under a name or the first free number; the others stay."""
         address, spec = parse_user_url(url), _signing_in([url], spec)
         taken = {row.name for row in self._watches.of_page(address)}
@@ -115,7 +113,7 @@ class WatchList:
         if row.kind == "sitemap":
             raise UsageError("a sitemap has one watch; change that one")
         spec = replace(_parse_spec(row.spec), owner=owner, origin=origin, snooze=None)
-        return self.add_another(row.url, spec, row.tag, charge=charge)
+        return self.add_another(row.url, spec, row.tag, "", charge)
 
     def edit(
         self, number: int, spec: WatchSpec, tag: str | None, name: str | None, forgotten: Collection[str]

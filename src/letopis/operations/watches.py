@@ -256,7 +256,7 @@ def _add_others(context: Context, urls: Sequence[str], spec: WatchSpec, tag: str
     watches = WatchList(context.archive)
     distinct = list(dict.fromkeys(map(parse_user_url, urls)))
     charge = partial(context.charge, "watches")
-    return [watches.add_another(url, spec, tag, name, charge=charge) for url in distinct]
+    return [watches.add_another(url, spec, tag, name, charge) for url in distinct]
 
 
 class EditWatch(WatchOptions):
