@@ -2,6 +2,8 @@
 
 Lines may end with or without a carriage return. If a length is wrong, a record ends where the next one begins. If a
 compressed member is damaged, reading continues at the next one. A record says what is wrong with it.
+
+Where the package letopis-fast is installed, heads that are written as usual are read in C.
 """
 
 from __future__ import annotations
@@ -22,6 +24,13 @@ if TYPE_CHECKING:
     from lz4 import frame as lz4_frame
 else:
     lz4_frame = lazy("lz4.frame")
+
+_UsualHead = tuple[str, Headers, Mapping[str, str], bytes, int, int]
+record_head: Callable[[bytes, int], _UsualHead | None] | None
+try:
+    from letopis_fast.heads import record_head
+except ImportError:
+    record_head = None
 
 MAX_BLOCK = 256 * 1024 * 1024
 """Larger blocks are skipped and reported."""
@@ -268,20 +277,12 @@ def read_records(file: BinaryIO) -> Iterator[SourceRecord]:
 def _usual_record(window: _Window) -> SourceRecord | None:
     """The next record if all of it is in memory and it is like nearly all; otherwise None, and nothing is consumed."""
     data = window.data
-    start = _USUAL_START.match(data, window.at)
-    end = data.find(b"\r\n\r\n", start.end()) + 1 if start else 0
-    if not start or not end:
+    found = (record_head and record_head(data, window.at)) or usual_head(data, window.at)
+    if found is None:
         return None
-    head, at = data[start.end() : end], end + 3
-    if b"\n\n" in head or b"\n\r" in head:
-        return None
-    version, fields = parse_lines(head)
-    named = {name.lower(): value for name, value in reversed(fields)}
-    length = named.get("content-length", "")
-    if not (length.isascii() and length.isdigit()) or len(length) > 18:
-        return None
-    after = at + int(length)
-    if after + _NEXT_USUAL > len(data) and int(length) <= MAX_BLOCK:
+    version, fields, named, head, at, length = found
+    after = at + length
+    if after + _NEXT_USUAL > len(data) and length <= MAX_BLOCK:
         passed = window.at
         window.need(after + _NEXT_USUAL - passed)
         data, at, after = window.data, at - passed, after - passed
@@ -289,6 +290,23 @@ def _usual_record(window: _Window) -> SourceRecord | None:
         return None
     window.at = after
     return tuple.__new__(SourceRecord, (version, fields, data[at:after], "", named, head))
+
+
+def usual_head(data: bytes, place: int) -> _UsualHead | None:
+    """Version, fields, first values by name, lines, where the block begins and its length; None for an unusual head."""
+    start = _USUAL_START.match(data, place)
+    end = data.find(b"\r\n\r\n", start.end()) + 1 if start else 0
+    if not start or not end:
+        return None
+    head = data[start.end() : end]
+    if b"\n\n" in head or b"\n\r" in head:
+        return None
+    version, fields = parse_lines(head)
+    named = {name.lower(): value for name, value in reversed(fields)}
+    length = named.get("content-length", "")
+    if not (length.isascii() and length.isdigit()) or len(length) > 18:
+        return None
+    return version, fields, named, head, end + 3, int(length)
 
 
 def _go_to_record(window: _Window) -> int:

@@ -25,6 +25,12 @@ from letopis.model import Check, Headers, Outcome, SetMember, header, rfc3339
 from letopis.tuples import NamedTuple
 from letopis.zstandard import zstd
 
+answer_head: Callable[[bytes, int], tuple[int, Headers, int] | None] | None
+try:
+    from letopis_fast.heads import answer_head
+except ImportError:
+    answer_head = None
+
 CHECK_TYPE = "application/vnd.letopis.check+json"
 """Of metadata records that hold what WARC has no field for."""
 SOFTWARE_NAME = "software: Letopis/"
@@ -105,6 +111,8 @@ def parse_response(block: bytes) -> tuple[int, Headers, bytes]:
     """
     if not block.startswith(b"HTTP/"):
         return 0, (), block
+    if answer_head is not None and (usual := answer_head(block, MAX_HEAD)) is not None:
+        return usual[0], usual[1], block[usual[2] :]
     end, start = head_end(block)
     first, fields = parse_head(_text(block[:end]))
     words = first.split(None, 2)
