@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 else:
     anchors = lazy("letopis.index.anchors")
 
-ANCHORS_FORMAT = 3
+ANCHORS_FORMAT = 4
 LAST_MOMENT = OPEN_END - 1
 """Only what is still valid is valid then."""
 ANCHOR_WEIGHT = 0.4

@@ -40,6 +40,9 @@ class LemmaSource(Protocol):
     def listed(self, form: str, language: str) -> str | None:
         """The base form as the dictionary lists it; None where it does not have the form."""
 
+    def matching(self, beginnings: str, pattern: str, language: str) -> Iterable[str]:
+        """The forms of the dictionary, in lower case, with one of these first letters, that match a pattern."""
+
 
 @lru_cache(maxsize=1)
 def simplemma_source() -> LemmaSource:
@@ -179,6 +182,12 @@ class BaseForms:
         asked = [language for language in (*self.languages, *self._affix_files) if language in spoken]
         found = dict.fromkeys(self.of(language)[form] for language in asked)
         return list(dict.fromkeys([*found, form]))
+
+    def accented(self, beginnings: str, pattern: str, spoken: Container[str]) -> list[str]:
+        """Base forms of the words of dictionaries, of languages that some page speaks, that match a pattern."""
+        asked = [language for language in self.languages if language in spoken]
+        listed = ((one, form) for one in asked for form in self._source().matching(beginnings, pattern, one))
+        return list(dict.fromkeys(self.of(language)[form] for language, form in listed))
 
 
 _CAPITAL_NOUNS = frozenset({"de"})

@@ -9,6 +9,7 @@ of this machine, since no other reads the file. A table is always derived from o
 from __future__ import annotations
 
 import mmap
+import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
@@ -68,6 +69,15 @@ class LemmaTable(Mapping[str, str]):
             return decompress(self._data[self._frames[place] : self._frames[place + 1]])
         except ZstdError as error:
             raise ValueError(str(error)) from None
+
+    def matching(self, beginnings: str, pattern: str) -> Iterator[str]:
+        """The words, in lower case, with one of these first letters, small or capital, that match a pattern."""
+        lines = re.compile(f"\n({pattern})(?=\t)", re.IGNORECASE)
+        for letter in sorted({*beginnings, *beginnings.upper()}):
+            low, high = letter.encode(), letter.encode() + b"\xff"
+            first = max(0, bisect_right(self._blocks, low, key=self._first) - 1)
+            for place in self._blocks[first : bisect_right(self._blocks, high, key=self._first)]:
+                yield from (found[1].lower() for found in lines.finditer(self._block(place).decode()))
 
     def __iter__(self) -> Iterator[str]:
         for place in self._blocks:

@@ -30,7 +30,7 @@ class _Dictionary(Mapping[str, str]):
     def __init__(self, language: str, folder: Path, whole: DictionaryFactory) -> None:
         self._language, self._whole = language, whole
         self._asked = 0
-        self._lemmas: Mapping[str, str] = self._opened(folder / f"{language}-{simplemma_version}.lemmas")
+        self._lemmas: Mapping[str, str] = self._opened(_table_file(folder, language))
 
     def _opened(self, file: Path) -> Mapping[str, str]:
         try:
@@ -79,6 +79,18 @@ class LemmaDictionaries(DictionaryFactory):
             self._open[lang] = _Dictionary(lang, self._folder, self._whole)
         return self._open[lang]
 
+    def matching(self, beginnings: str, pattern: str, lang: str) -> list[str]:
+        """See `LemmaTable.matching`; none where the table of the language cannot be read."""
+        self.get_dictionary(lang)
+        try:
+            return list(LemmaTable(_table_file(self._folder, lang)).matching(beginnings, pattern))
+        except (OSError, ValueError):
+            return []
+
+
+def _table_file(folder: Path, language: str) -> Path:
+    return folder / f"{language}-{simplemma_version}.lemmas"
+
 
 def cache_folder() -> Path:
     """Where tables of this user are stored, for all archives."""
@@ -105,3 +117,7 @@ class SimplemmaSource:
     def listed(self, form: str, language: str) -> str | None:
         """The base form as the dictionary lists it; None where it does not have the form."""
         return self._dictionaries.get_dictionary(language).get(form)
+
+    def matching(self, beginnings: str, pattern: str, language: str) -> list[str]:
+        """The forms of the dictionary, in lower case, with one of these first letters, that match a pattern."""
+        return self._dictionaries.matching(beginnings, pattern, language)

@@ -16,13 +16,26 @@ from letopis.model import Block, BlockKind, Page
 from letopis.tuples import NamedTuple
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-"""Scripts written without blanks: each character is a word, and a word of a question becomes a phrase."""
+_SYLLABLES = (
+    "\u0e01-\u0e30\u0e40-\u0e46\u0e81-\u0eb0\u0ebd-\u0ec6\u0edc-\u0edf\u1000-\u102a\u103f\u1050-\u1055\u105a-\u105d"
+    "\u1061\u1065\u1066\u106e-\u1070\u1075-\u1081\u108e\u1780-\u17b3\u17d7\u17dc"
+)
+"""Letters of Thai, Lao, Burmese and Khmer."""
+_SIGNS = (
+    "\u0e31-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ebc\u0ec8-\u0ecd\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d"
+    "\u1071-\u1074\u1082-\u108d\u108f\u109a-\u109d\u17b4-\u17d3\u17dd"
+)
+"""Their vowel signs and tones, some of which `re` takes for letters."""
+_SOLID = f"{_CJK}{_SYLLABLES}"
+"""Scripts written without blanks: each character, with the signs around it, is a word, and a word of a question becomes
+a phrase.
+"""
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0711-\u07f3\u07fd\u0816-\u082d\u0859-\u085b\u0898-\u08e1\u08e3-\u0963"
     "\u0981-\u09e3\u09fe-\u0a75\u0a81-\u0ae3\u0afa-\u0b63\u0b82-\u0bd7\u0c00-\u0c63\u0c81-\u0c83\u0cbc-\u0d4d"
-    "\u0d57-\u0d63\u0d81-\u0df3\u0e31-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ecd\u0f18\u0f19\u0f35\u0f37\u0f39\u0f3e-\u0f84"
-    "\u0f86-\u0fbc\u0fc6\u102b-\u103e\u1056-\u109d\u135d-\u135f\u1712-\u1734\u1752-\u17d3\u17dd\u1885-\u193b"
+    "\u0d57-\u0d63\u0d81-\u0df3\u0f18\u0f19\u0f35\u0f37\u0f39\u0f3e-\u0f84"
+    "\u0f86-\u0fbc\u0fc6\u135d-\u135f\u1712-\u1734\u1752-\u1773\u1885-\u193b"
     "\u1a17-\u1a1b\u1a55-\u1a7f\u1ab0-\u1abd\u1abf-\u1b44\u1b6b-\u1b73\u1b80-\u1bf3\u1c24-\u1c37\u1cd0-\u1cd2"
     "\u1cd4-\u1dff\u2cef-\u2cf1\u2d7f-\u2dff\ua66f\ua674-\ua67d\ua69e-\ua6f1\ua802-\ua827\ua82c\ua880-\ua8c5"
     "\ua8e0-\ua8f1\ua8ff-\ua92d\ua947-\ua953\ua980-\ua9c0\ua9e5-\uaa4d\uaa7b-\uaac1\uaaeb-\uaaef\uaaf5\uaaf6"
@@ -30,25 +43,40 @@ _MARKS = (
 )
 """Vowel signs, points and accents that stand behind a letter and belong to it, which `re` takes for no part of a word.
 
-What lies between two of them in a range are letters. No punctuation, no selectors of glyphs, no signs of formulas.
+What lies between two of them in a range are letters, none of them `_SOLID`. No punctuation, no selectors of glyphs, no
+signs of formulas.
 """
 _PLAIN_MARKS = "\u0300-\u036f\u0483-\u0487"
 _PLAIN_SCRIPTS = re.compile("[\0-\u052f\u1e00-\u1fff]*")
 """Latin, Greek and Cyrillic, which take no other marks than these."""
-WORD = re.compile(f"[{_CJK}]|[^\\W{_CJK}]++(?:[{_MARKS}]++[^\\W{_CJK}]*+)*+")
+_STACKED = "[\u1039\u17d2]"
+"""What puts the next letter below the one before."""
+_LETTER = f"[^\\W{_SOLID}{_SIGNS}]"
+_SYLLABLE = f"[{_SOLID}](?:[{_SIGNS}]++|(?<={_STACKED})[{_SYLLABLES}])*+"
+WORD = re.compile(f"{_LETTER}++(?:[{_MARKS}]++{_LETTER}*+)*+|{_SYLLABLE}")
 MAX_WORD_LENGTH = 80
 """Characters of a word that count; longer ones are no language."""
 
 
-_INVISIBLE = re.compile("[\u00ad\u0640\u200c\u200d\u2060\ufeff]")
-"""What is no letter inside of words: soft hyphens, joiners and non-joiners, and the line that stretches Arabic ones."""
+_INVISIBLE = "\u00ad\u034f\u061c\u0640\u200c-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
+"""What is no letter inside of words: soft hyphens, joiners, signs of direction, the line that stretches Arabic ones."""
+_SHAPES = (
+    "\ufb00-\ufb06\ufb20-\ufb4f\ufb50-\ufbb1\ufbd3-\ufc5d\ufc64-\ufd3d\ufd50-\ufdf9\ufe80-\ufefc\uff10-\uff19\uff21-\uff3a"
+    "\uff41-\uff5a\uff66-\uffdc"
+)
+"""Letters that only look otherwise: ligatures, Arabic ones by their place in a word, full and half width."""
+_UNSETTLED = re.compile(f"[{_INVISIBLE}{_SHAPES}]+")
 
 
 def nfc(text: str) -> str:
     """Text with its accents in one piece and nothing inside of words that is no part of them, so that equal words have
     equal characters.
     """
-    return text if text.isascii() else unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
+    return text if text.isascii() else unicodedata.normalize("NFC", _UNSETTLED.sub(_settled, text))
+
+
+def _settled(found: re.Match[str]) -> str:
+    return re.sub(f"[{_INVISIBLE}]", "", unicodedata.normalize("NFKC", found[0]))
 
 
 def lowered(text: str) -> str:
@@ -62,9 +90,13 @@ def split_words(text: str) -> list[str]:
     return [word[:MAX_WORD_LENGTH] for word in WORD.findall(lowered(text))]
 
 
-def is_cjk(word: str) -> bool:
-    """Whether a word is a character of a script without blanks."""
-    return re.fullmatch(f"[{_CJK}]", word) is not None
+def is_solid(word: str) -> bool:
+    """Whether a word belongs to a script without blanks."""
+    return re.match(f"[{_SOLID}]", word) is not None
+
+
+END_OF_SOLID = f"(?![{_SIGNS}])"
+"""What stands behind a word of such a script: none of its signs."""
 
 
 def marks_of(pattern: str) -> str:
@@ -73,7 +105,7 @@ def marks_of(pattern: str) -> str:
     All marks cost much to compile, and words of most languages need few. This is for what is shown; what decides about
     hits takes all of them.
     """
-    return _PLAIN_MARKS if _PLAIN_SCRIPTS.fullmatch(pattern) else _MARKS
+    return _PLAIN_MARKS if _PLAIN_SCRIPTS.fullmatch(pattern) else _MARKS + _SIGNS
 
 
 def unmarked(word: str) -> str:
@@ -191,7 +223,7 @@ class WordsTogether(NamedTuple):
     @classmethod
     def beginning(cls, word: str, pattern: str, kinds: tuple[str, ...]) -> WordsTogether:
         """Words that begin like this one, by a pattern of them."""
-        return cls._in((f"{word}*",), pattern if is_cjk(word) else first_in_word(pattern, _INSIDE), kinds)
+        return cls._in((f"{word}*",), pattern if is_solid(word) else first_in_word(pattern, _INSIDE), kinds)
 
     @classmethod
     def _in(cls, words: tuple[str, ...], pattern: str, kinds: tuple[str, ...]) -> WordsTogether:
@@ -210,13 +242,13 @@ class WordsTogether(NamedTuple):
         return self.links and any(map(self.pattern.search, links))
 
 
-_INSIDE = f"(?:[^\\W{_CJK}]|[{_MARKS}])"
+_INSIDE = f"(?:{_LETTER}|[{_MARKS}])"
 """A letter or a mark that is no word of its own."""
 
 
 def first_in_word(pattern: str, letter: str) -> str:
     """A regular expression of what a pattern finds where no letter precedes it."""
-    if "|" in pattern:
+    if "|" in pattern or "*" in pattern:
         return f"(?<!{letter}){pattern}"
     # Tested last if it always has as many letters: a pattern that begins with these is searched several times faster.
     return f"{pattern}(?<!{letter}{pattern})"
@@ -225,13 +257,15 @@ def first_in_word(pattern: str, letter: str) -> str:
 def _together(words: tuple[str, ...], prefix: bool) -> str:
     """A regular expression of words with no other word between or around them."""
     found = [word + (f"{_INSIDE}*" if len(word) == MAX_WORD_LENGTH else "") for word in map(re.escape, words)]
-    if not is_cjk(words[0]) and len(words[0]) < MAX_WORD_LENGTH:
+    if is_solid(words[0]):
+        found[0] = f"(?<!{_STACKED}){found[0]}"
+    elif len(words[0]) < MAX_WORD_LENGTH:
         found[0] = first_in_word(found[0], _INSIDE)
     text = found[0]
     for before, word, part in zip(words, words[1:], found[1:], strict=False):
-        ends = "" if is_cjk(before) else f"(?![{_MARKS}])"
-        text += f"{ends}[^\\w{_CJK}]{'*' if is_cjk(before) or is_cjk(word) else '+'}{part}"
-    return text if prefix or is_cjk(words[-1]) else f"{text}(?!{_INSIDE})"
+        ends = END_OF_SOLID if is_solid(before) else f"(?![{_MARKS}])"
+        text += f"{ends}[^\\w{_SOLID}]{'*' if is_solid(before) or is_solid(word) else '+'}{part}"
+    return text if prefix else text + (END_OF_SOLID if is_solid(words[-1]) else f"(?!{_INSIDE})")
 
 
 _HEAD_LETTERS = frozenset("tkd")

@@ -9,21 +9,32 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, Protocol
 
-from letopis.index.page_text import WORD, StoredPage, is_cjk, lowered, marks_of, nfc, unmarked
+from letopis.index.page_text import WORD, StoredPage, is_solid, lowered, marks_of, nfc, split_words, unmarked
 from letopis.index.word_documents import ABSENT, ANY_START, PHRASE_STARTS, STATE_OLD
 from letopis.lazy import Occur, Query
 from letopis.tuples import NamedTuple
 
 _BEARING = frozenset((*range(0xC0, 0x250), *range(0x386, 0x3CF), *range(0x1E00, 0x2000)))
 """Letters of the Latin and the Greek script that may bear accents."""
-_PLAIN = {"ł": "l", "ø": "o", "đ": "d", "ħ": "h", "ı": "i", "ß": "ss", "æ": "ae", "œ": "oe"}
-"""How letters that no accent makes are written where they are missing."""
+_PLAIN = {"ß": "ss", "æ": "ae", "œ": "oe", **dict(zip("łøđħıςёґँ", "lodhiσегं", strict=True))}
+_PLAIN |= zip("أإآٱىیئکةەۀہؤ", "اااايييكههههو", strict=True)
+_PLAIN |= {chr(zero + digit): str(digit) for zero in (0x660, 0x6F0, 0x966, 0xE50) for digit in range(10)}
+"""How letters that no accent makes, and digits, are written where they are missing or where others are usual."""
 _PAIRS = {"ss": "ß", "ae": "æä", "oe": "œöø", "ue": "ü", "aa": "å"}
 """Two letters that may stand for one."""
+_POINTS = {
+    "[а-яѐ-џ]": "[\u0300\u0301]",
+    "[א-ת]": "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7]",
+    "[ء-يٮ-ۓ]": "[\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed]",
+    "[\u0904-\u0939]": "\u093c",
+}
+"""Letters of Cyrillic, Hebrew, Arabic and Devanagari, and the signs behind them that are often left out."""
+_POINT = re.compile("|".join(f"(?<={letters}){signs}+" for letters, signs in _POINTS.items()))
 MAX_VARIANTS = 8
 """Words that are taken for the same but for their accents."""
 _SHORTEST_TYPO, _SHORTEST_TWO_TYPOS = 4, 6
@@ -31,6 +42,8 @@ _LONGEST_TYPO = 24
 """Letters of a word for which typos aside from accents are looked for: each of them costs some milliseconds."""
 _CANDIDATE_PAGES = 20
 """Pages whose words are read for corrections and completions."""
+_CONTINUED = 6
+"""Words of scripts without blanks by which a beginning is completed."""
 
 
 class WordSource(Protocol):
@@ -44,6 +57,9 @@ class WordSource(Protocol):
 
     def stored(self, address: Any) -> StoredPage:
         """What is kept of a document."""
+
+    def find_bases(self, form: str) -> tuple[str, ...]:
+        """Base forms under which a word can be found, of a word on a page those that the page has."""
 
     def places_of(self, word: str) -> tuple[str, ...]:
         """A word as written on newest pages: a term of `placed` for each kind of block that has it."""
@@ -61,23 +77,22 @@ class KnownWord(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def folded(word: str) -> str:
-    """A word without the accents of Latin and Greek letters; other scripts are left alone."""
+    """A word without accents and points, its letters and digits in their plain form."""
     if word.isascii():
         return word
-    return "".join(_base_letter(letter) for letter in word)
+    return "".join(_base_letter(letter) for letter in _POINT.sub("", word))
 
 
 def _base_letter(letter: str) -> str:
-    if ord(letter) not in _BEARING:
-        return letter
-    return _PLAIN.get(letter) or unicodedata.normalize("NFD", letter)[0]
+    plain = _PLAIN.get(letter)
+    return plain or (unicodedata.normalize("NFD", letter)[0] if ord(letter) in _BEARING else letter)
 
 
 def _accented_letters() -> dict[str, str]:
     found: dict[str, str] = {}
-    for letter in map(chr, sorted(_BEARING)):
+    for letter in map(chr, sorted({*_BEARING, *map(ord, _PLAIN)})):
         base = _base_letter(letter)
-        if letter.islower() and base != letter:
+        if letter == letter.lower() and base != letter:
             found[base] = found.get(base, base) + letter
     return found
 
@@ -98,24 +113,40 @@ def accent_pattern(word: str) -> str:
 
 def _part_pattern(part: str) -> str:
     letters = "".join(f"[{_ACCENTED[letter]}]" if letter in _ACCENTED else letter for letter in part)
-    return f"(?:{letters}|[{_PAIRS[part]}])" if part in _PAIRS else letters
+    if part in _PAIRS:
+        return f"(?:{letters}|[{_PAIRS[part]}])"
+    signs = () if part.isascii() else [f"{signs}*" for letter, signs in _POINTS.items() if re.match(letter, part)]
+    return "".join([letters, *signs])
+
+
+def accent_beginnings(word: str) -> str:
+    """The letters with which words may begin that differ from this one in accents, or letters written as two, alone."""
+    plain = folded(word)
+    return _ACCENTED.get(plain[:1], plain[:1]) + _PAIRS.get(plain[:2], "")
 
 
 def accent_variants(source: WordSource, word: str) -> tuple[str, ...]:
-    """Other words of the index that differ in accents alone, in the order in which pages with them are found."""
+    """Other words and base forms of the index that differ in accents alone, in the order in which pages have them."""
     pattern = accent_pattern(word)
-    if pattern == word or is_cjk(word):
+    if pattern == word or is_solid(word):
         return ()
-    letter = rf"[\w{marks_of(pattern)}]"
-    same = re.compile(f"(?<!{letter}){pattern}(?!{letter})")
-    alike = Query.const_score_query(_matching(source, pattern), 1.0)
+    fields = (("placed", ANY_START), ("stood", ""), ("base", ""))
+    *written, base = (Query.regex_query(source.schema, field, start + pattern) for field, start in fields)
+    same, near = re.compile(pattern), re.compile(accent_pattern(word[:2]))
     found = [word]
     while len(found) <= MAX_VARIANTS:
         # Pages with known words are skipped: the next one has a new word.
         known = [(Occur.MustNot, part) for other in found for part in _having(source, other)]
-        hits = source.hits(Query.boolean_query([(Occur.Must, alike), *known]), 1)
-        new = set(same.findall(lowered(source.stored(hits[0][1]).text))).difference(found) if hits else set()
-        if not new:
+        bases = [(Occur.MustNot, Query.term_query(source.schema, "base", other, "basic")) for other in found]
+        alike = any_of([*written, Query.boolean_query([(Occur.Must, base), *bases])])
+        hits = source.hits(Query.boolean_query([(Occur.Must, Query.const_score_query(alike, 1.0)), *known]), 1)
+        words = set(WORD.findall(lowered(source.stored(hits[0][1]).text))) if hits else set()
+        # Most forms begin as their base form does, and words of a page are many.
+        for some in (set(filter(near.match, words)), words):
+            forms = some.union(*map(source.find_bases, some))
+            if new := set(filter(same.fullmatch, forms)).difference(found):
+                break
+        else:
             break
         found += sorted(new)
     return tuple(found[1 : MAX_VARIANTS + 1])
@@ -187,6 +218,8 @@ def completions(source: WordSource, beginning: str, limit: int) -> list[KnownWor
     """Words of the index that begin so, accents aside, the most frequent first."""
     if not unmarked(beginning).isalnum():
         return []
+    if is_solid(beginning):
+        return _continued(source, split_words(beginning), limit)
     pattern = accent_pattern(beginning)
     begins = re.compile(pattern)
     found = {word for word in _words(source, _matching(source, f"{pattern}.*")) if begins.match(word)}
@@ -195,6 +228,30 @@ def completions(source: WordSource, beginning: str, limit: int) -> list[KnownWor
         strict = source.searcher.terms_with_prefix(field, start + beginning, limit=limit)
         found.update(term.removeprefix(start) for term, _ in strict)
     return _by_frequency(source, found)[:limit]
+
+
+def _continued(source: WordSource, words: list[str], limit: int) -> list[KnownWord]:
+    """What begins so in a script without blanks: as much behind these words as most pages have alike."""
+    begins, counts = re.compile(f"{''.join(words)}\\w*[\\w{marks_of(words[0])}]*"), Counter[str]()
+    for _, address in source.hits(_adjacent(source, words, Query.phrase_prefix_query), _CANDIDATE_PAGES):
+        runs = map(split_words, begins.findall(lowered(source.stored(address).text)))
+        lengths = range(len(words), len(words) + _CONTINUED + 1)
+        counts.update({"".join(run[:end]) for run in runs for end in lengths if end <= len(run)})
+    most = Counter[str]()
+    for text, count in counts.items():
+        shorter = "".join(split_words(text)[:-1])
+        most[shorter] = max(most[shorter], count)
+    whole = sorted((text for text in counts if most[text] < counts[text]), key=lambda text: (-counts[text], text))
+    found = ((text, _adjacent(source, split_words(text), Query.phrase_query)) for text in whole[:limit])
+    return [KnownWord(text, int(source.searcher.search(query, 1).count)) for text, query in found]
+
+
+def _adjacent(source: WordSource, words: list[str], make: Callable[..., Any]) -> Any:
+    """Newest versions that have such words one behind the other."""
+    if len(words) == 1:
+        return any_of(_having(source, words[0]) or [Query.empty_query()])
+    phrases: list[list[Any]] = [[start + word for word in words] for start in PHRASE_STARTS]
+    return any_of([make(source.schema, "placed", phrase) for phrase in phrases])
 
 
 def any_of(queries: list[Any]) -> Any:

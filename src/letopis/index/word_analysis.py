@@ -24,6 +24,7 @@ from letopis.index.page_text import (
     MAX_WORD_LENGTH,
     WORD,
     StoredPage,
+    is_solid,
     lowered,
     nfc,
     split_words,
@@ -107,18 +108,18 @@ def nearby_words(
     Words that say nothing by themselves are left out, but count in distances. With `most_pages` no more than so many
     pages are read, those that fit best. NotFound when none of the pages has the word.
     """
-    words = split_words(nfc(word))
-    if len(words) != 1 or distance < 1:
+    words = tuple(split_words(nfc(word)))
+    if not words or (len(words) > 1 and not all(map(is_solid, words))) or distance < 1:
         raise UsageError("give one word, and a distance of at least 1")
     snapshot = index.snapshot()
-    asked = (question or WordQuery())._replace(clauses=(QueryClause((QueryTerm((words[0],)),)),))
+    asked = (question or WordQuery())._replace(clauses=(QueryClause((QueryTerm(words, len(words) > 1),)),))
     matcher = QueryBuilder(snapshot, asked)
-    targets = frozenset(snapshot.bases_of(words[0]))
-    forms = frozenset({words[0], *(form for base in targets for form in snapshot.forms_of(base))})
+    targets = frozenset(snapshot.bases_of("".join(words)))
+    forms = frozenset({"".join(words), *(form for base in targets for form in snapshot.forms_of(base))})
     sums: defaultdict[str, float] = defaultdict(float)
     pages = 0
     for pages, page in enumerate(_stored_pages(snapshot, matcher.query(asked), progress, most_pages), 1):  # noqa: B007
-        _add_page(sums, page, index, forms, targets, distance)
+        _add_page(sums, page, index, forms, targets, distance, words if is_solid(words[0]) else ())
     if not pages:
         narrowed = asked._replace(clauses=()) != WordQuery()
         where, remedy = ("page there and then", "ask about more pages") if narrowed else ("archived page", "crawl more")
@@ -139,7 +140,7 @@ def _stored_pages(
 
 def _add_page(
     sums: defaultdict[str, float], page: StoredPage, index: WordIndex, forms: frozenset[str], targets: frozenset[str],
-    distance: int,
+    distance: int, solid: tuple[str, ...],
 ) -> None:  # fmt: skip
     bases, stops = index.bases().of(page.language), targets | stop_words(page.language)
     text = lowered(page.text)
@@ -149,12 +150,30 @@ def _add_page(
         if not any(form in line for form in there):
             continue
         words = [word[:MAX_WORD_LENGTH] for word in WORD.findall(line, LINE_LEAD)]
+        if any(map(is_solid, words)):
+            words = list(_paired(words, solid))
         if forms.isdisjoint(words):
             continue
         found = [bases[word] for word in words]
         for place, base in enumerate(found):
             if base in targets:
                 _add_around(sums, found, place, stops, distance)
+
+
+def _paired(words: list[str], wanted: tuple[str, ...]) -> Iterator[str]:
+    """The words of a line: those that are `wanted` as one, and others without blanks by overlapping pairs."""
+    at, size = 0, len(wanted)
+    is_wanted = [bool(size) and tuple(words[at : at + size]) == wanted for at in range(len(words) + 1)]
+    while at < len(words):
+        if is_wanted[at]:
+            yield "".join(wanted)
+            at += size
+            continue
+        if not is_solid(words[at]):
+            yield words[at]
+        elif at + 1 < len(words) and is_solid(words[at + 1]) and not is_wanted[at + 1]:
+            yield words[at] + words[at + 1]
+        at += 1
 
 
 def _add_around(

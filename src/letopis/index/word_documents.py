@@ -39,7 +39,7 @@ from letopis.model import BlockKind, LinkType, Page, Version
 from letopis.tuples import NamedTuple
 from letopis.urls import host
 
-WORDS_FORMAT = 6
+WORDS_FORMAT = 7
 STATE_NOW, STATE_OLD, STATE_MARK, STATE_FORMS = range(4)
 
 

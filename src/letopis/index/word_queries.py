@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
-from letopis.index.page_text import WordsTogether, first_in_word, is_cjk, marks_of
+from letopis.index.page_text import END_OF_SOLID, WordsTogether, first_in_word, is_solid, marks_of
 from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
 from letopis.index.vocabulary import OlderWords, accent_pattern, any_of
 from letopis.index.word_documents import HEADING_KINDS, STATE_MARK, STATE_NOW
@@ -320,7 +320,7 @@ class QueryBuilder:
     def _make_source(self, term: QueryTerm) -> str:
         if term.exact or term.prefix:
             marks = marks_of("".join(term.words))
-            between = rf"(?![{marks}])\W{'*' if any(map(is_cjk, term.words)) else '+'}"
+            between = rf"(?![{marks}])\W{'*' if any(map(is_solid, term.words)) else '+'}"
             first = accent_pattern(term.words[0]) if term.prefix and len(term.words) == 1 else term.words[0]
             return _word_pattern(first, between.join(("", *term.words[1:])) + (rf"[\w{marks}]*" if term.prefix else ""))
         known, word = self._snapshot, term.words[0]
@@ -342,9 +342,10 @@ def has_single_clause(question: WordQuery) -> bool:
 
 def _word_pattern(first: str, rest: str = "") -> str:
     """A word with more behind it, and nothing of a word around."""
-    # A character of a script without blanks has other word characters on both sides.
+    if is_solid(first):  # Other word characters are on both sides.
+        return first + rest + END_OF_SOLID
     letter = rf"[\w{marks_of(first + rest)}]"
-    return first + rest if is_cjk(first) else f"{first_in_word(first, letter)}{rest}(?!{letter})"
+    return f"{first_in_word(first, letter)}{rest}(?!{letter})"
 
 
 @lru_cache(maxsize=256)

@@ -23,7 +23,7 @@ from letopis.index.page_text import (
     unpack_stored_page,
 )
 from letopis.index.query_language import QueryTerm
-from letopis.index.vocabulary import OlderWords, accent_variants
+from letopis.index.vocabulary import OlderWords, accent_beginnings, accent_pattern, accent_variants, folded
 from letopis.index.word_documents import ANY_START, PHRASE_STARTS, STATE_MARK, STATE_NOW, WordIndexMark, unpack_mark
 from letopis.index.word_runs import OPEN_END, IndexedRun
 from letopis.lazy import Order, Query
@@ -80,11 +80,12 @@ class WordSnapshot:
     def bases_of(self, form: str) -> tuple[str, ...]:
         """Base forms under which a word can be found.
 
-        Those the index knows of; for a word that it has never seen those of words with other accents, and only where
-        there are none either are the dictionaries of the languages of its pages asked.
+        Those the index knows of; for a word that it has never seen those of words with other accents, of the archive
+        or of the dictionaries of the languages of its pages, and only where there are none either what these say of it.
         """
         if form not in self._known:
-            self._known[form] = self._known_bases(form) or self.other_bases(form) or self._guesses(form)
+            found = self._known_bases(form) or self.other_bases(form) or self._accented(form)
+            self._known[form] = found or self._guesses(form)
         return self._known[form]
 
     def find_bases(self, form: str) -> tuple[str, ...]:
@@ -94,11 +95,19 @@ class WordSnapshot:
     def _guesses(self, form: str) -> tuple[str, ...]:
         return tuple(self._bases().guesses(form, self.languages()))
 
+    def _accented(self, form: str) -> tuple[str, ...]:
+        """Base forms on pages that dictionaries name for words that differ from one without accents in these alone."""
+        if folded(form) != form or not form.isalpha():
+            return ()
+        found = self._bases().accented(accent_beginnings(form), accent_pattern(form), self.languages())
+        return tuple(base for base in found if self.searcher.doc_freq("base", base))
+
     def other_bases(self, form: str) -> tuple[str, ...]:
         """Base forms of words that differ from it in accents alone, those under which it is found itself left out."""
         if form not in self._others:
             own = self._known_bases(form)
-            found = (base for other in accent_variants(self, form) for base in self._known_bases(other))
+            variants = accent_variants(self, form)
+            found = (base for one in variants for base in (*self._known_bases(one), *self._learned.bases_of(one)))
             self._others[form] = tuple(dict.fromkeys(base for base in found if base not in own))
         return self._others[form]
 
