@@ -78,7 +78,8 @@ class SharedGate:
             try:
                 until = self._now() + _CLAIM_MILLIS
                 renewal = [] if self._token is None else [self._claims.renewal(self._token, until)]
-                with self._catalog.transaction(beside=beside, hosts=hosts, first=renewal) as cursor:
+                first = [*renewal, *self._catalog.database.dialect.by_keys]
+                with self._catalog.transaction(beside=beside, hosts=hosts, first=first) as cursor:
                     self._cursor = cursor
                     store = self._ready(withdrawn=bool(renewal) and not cursor.begun[0])
                     yield cursor, store

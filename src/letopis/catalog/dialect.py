@@ -39,6 +39,7 @@ class Dialect(Protocol):
 
     `begin` starts a transaction that is the only writer, `begin_beside` one that may run in parallel with others of its
     kind if the engine supports that. `beside` says whether a statement of another connection may write meanwhile;
+    `by_keys` are statements after which a transaction finds all rows by indexes, whatever is known of its tables;
     `locked` ends a query whose rows no other transaction may change until this one ends, `skip_locked` skips rows that
     another transaction is changing. `keep_last_id` is executed before rows are removed, if `numbers` would give out
     their ids again.
@@ -50,6 +51,7 @@ class Dialect(Protocol):
     begin_beside: str
     snapshot: str
     beside: bool
+    by_keys: Sequence[str]
     locked: str
     skip_locked: str
     keep_last_id: str
@@ -106,6 +108,7 @@ class Sqlite:
     begin = begin_beside = "BEGIN IMMEDIATE"
     snapshot = "BEGIN"
     beside = False
+    by_keys: Sequence[str] = ()
     locked = skip_locked = ""
     keep_last_id = (
         "INSERT INTO meta (name, value) SELECT 'last {0}', coalesce(max(id), 0) FROM {0} WHERE true ON CONFLICT (name) "

@@ -62,6 +62,12 @@ class Postgres:
     # No other process waits for it, however long it is between two queries.
     snapshot = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL {_IDLE_TIMEOUT} = 0"
     beside = True
+    # Until it has analysed a table, the server takes some hundred keys for most of it, and would read all of it, or
+    # start processes to share the work.
+    by_keys = tuple(
+        f"SET LOCAL {way} = 0"
+        for way in ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "max_parallel_workers_per_gather", "jit")
+    )
     locked = "FOR UPDATE"
     skip_locked = "FOR UPDATE SKIP LOCKED"
     keep_last_id = ""

@@ -23,9 +23,11 @@ _INBOX = "inbox"
 _URLS_AT_ONCE = 1000
 REVISIT_TABLE = "CREATE TABLE IF NOT EXISTS revisit (host BIGINT PRIMARY KEY, fetches BIGINT NOT NULL) {clustered};"
 """Fetches of pages that had been visited before, by host; `host.fetched` counts first visits."""
-# One index lookup per host. For EXISTS an engine may build a table of all that waits, at each query.
-HAS_NEW = "(SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 1 LIMIT 1) IS NOT NULL"
-HAS_DUE = "(SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 2 AND r.due <= ? LIMIT 1) IS NOT NULL"
+# One index lookup per host. For EXISTS an engine may build a table of all that waits, at each query; without the order
+# of the index it may read the whole table for each host, if it believes that there are few hosts.
+_FIRST = "(SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = {0} LIMIT 1) IS NOT NULL"
+HAS_NEW = _FIRST.format("1 ORDER BY r.priority DESC")
+HAS_DUE = _FIRST.format("2 AND r.due <= ? ORDER BY r.due")
 
 
 INBOX_TABLE = """
@@ -44,6 +46,9 @@ _ADD_ALL = (
     "unnest(?::bigint[], ?::text[], ?::bigint[], ?::integer[], ?::float8[]) AS new (key, url, host, depth, priority) "
     "ON CONFLICT DO NOTHING"
 )
+_PLAN_KNOWN = "UPDATE resource SET state = 1, depth = ?, priority = ?, due = NULL WHERE state = 0 AND url_key = ? AND "
+_AS_INDEXED = "md5(url)::uuid = md5(?)::uuid"
+"""By a key alone the server expects many rows until it has analysed the table."""
 _ADD_ONE = (
     "INSERT INTO resource (url_key, url, host, state, depth, priority) SELECT ?, ?, ?, 1, ?, ? "
     "WHERE NOT EXISTS (SELECT 1 FROM resource WHERE url_key = ? AND url = ?)"
@@ -116,14 +121,13 @@ class Queues:
             return
         if cursor.dialect.name == "postgresql":
             rows = [(key, storable_text(url), *rest) for key, url, *rest in rows]
-            added = cursor.run(_ADD_ALL, [list(column) for column in zip(*rows, strict=True)])
+            added, same = cursor.run(_ADD_ALL, [list(column) for column in zip(*rows, strict=True)]), _AS_INDEXED
         else:
-            added = cursor.run_many(_ADD_ONE, ((*row, row[0], row[1]) for row in rows))
+            added, same = cursor.run_many(_ADD_ONE, ((*row, row[0], row[1]) for row in rows)), "url = ?"
         if added < len(rows):
             # Some were here before: URLs of a check, an import or a put were never planned.
             cursor.run_many(
-                "UPDATE resource SET state = 1, depth = ?, priority = ?, due = NULL "
-                "WHERE url_key = ? AND url = ? AND state = 0",
+                _PLAN_KNOWN + same,
                 ((depth, priority, key, url) for key, url, _, depth, priority in rows),
                 ("integer", "float8", "bigint", "text"),
             )
@@ -150,7 +154,7 @@ class Queues:
         if not self.has_inbox():
             return []
         dialect = self._database.dialect
-        with self._database.transaction(beside=True) as cursor:
+        with self._database.transaction(beside=True, first=dialect.by_keys) as cursor:
             found = cursor.all(
                 "SELECT id FROM host WHERE id IN (SELECT host FROM (SELECT host FROM inbox ORDER BY id LIMIT ?) first) "
                 f"ORDER BY id {dialect.skip_locked}",
