@@ -338,9 +338,9 @@ class HostLeases:
         held = {(int(host), int(fence)) for host, fence in rows}
         return {host for host, fence in fences if (host, fence) not in held}
 
-    def take_in(self) -> list[int]:
-        """Adds what others found to the queues of hosts that no transaction writes to; see `Queues.take_in`."""
-        return self._queues.take_in(_MOST_TAKEN_IN)
+    def take_in(self, owner: str, now: int) -> list[int]:
+        """Adds what others found to the queues of the hosts of `owner`, and of hosts without one; `Queues.take_in`."""
+        return self._queues.take_in(_MOST_TAKEN_IN, owner, now)
 
     def is_idle(self, now: int) -> bool:
         """Whether no host has anything due, and nothing waits that could become due."""
