@@ -130,7 +130,9 @@ class Verdict:
     cpu_foretold: float
     cpu_measured: float
     waiting: float
-    """Which part of the time of commits went by with waiting for others."""
+    """Which part of the time of commits went by with waiting for locks that others held."""
+    first_message: float
+    """Which part went by with the message that asks for the turn and the hosts: with one agent too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +216,8 @@ def checked(load: Load, costs: Costs, found: dict[int, list[Crawl]], upkeep: Upk
             (costs.total(count, one.pages, len(one.batches)) + looks * count * one.seconds) / one.pages
             for one in found[count]
         )
-        rate, waiting = (median(found[count], name) for name in ("a_second", "waiting"))
-        verdicts.append(Verdict(count, left, foretold.pages_a_second, rate, 1000 * cpu, 1000 * spent, waiting))
+        rate, *parts = (median(found[count], name) for name in ("a_second", "waiting", "first_message"))
+        verdicts.append(Verdict(count, left, foretold.pages_a_second, rate, 1000 * cpu, 1000 * spent, *parts))
     return verdicts
 
 
@@ -285,7 +287,8 @@ def show(
             f"{verdict.agents} agents on {verdict.cores:.2f} cores: foretold {verdict.foretold:.0f} pages/s, "
             f"measured {verdict.measured:.0f}, ratio {ratio:.2f}; CPU of all a page: foretold "
             f"{verdict.cpu_foretold:.2f} ms, measured {verdict.cpu_measured:.2f}, ratio "
-            f"{verdict.cpu_foretold / verdict.cpu_measured:.2f}; waiting for others: {verdict.waiting:.1%} of commits"
+            f"{verdict.cpu_foretold / verdict.cpu_measured:.2f}; waiting for locks of others: {verdict.waiting:.1%} of "
+            f"commits; the message that asks for them: {verdict.first_message:.1%}"
         )
     print(f"{'agents':>8} {'offered':>8} {'pages/s':>9} {'database':>9}  first bottleneck")
     for one in foretold:

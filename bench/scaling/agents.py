@@ -18,6 +18,8 @@ from typing import Any
 from letopis.archive.queues import NewUrl
 from letopis.catalog import Cursor
 from letopis.catalog.database import Database
+from letopis.catalog.dialect import DbConnection
+from letopis.catalog.postgres import Postgres
 from letopis.cli.main import main as command
 from letopis.crawl import Agent, CrawlStats
 from letopis.crawl.commits import BatchCommitter, FinishedLook
@@ -32,15 +34,17 @@ class Told:
     pages: int = 0
     crossing: int = 0
     """URLs that were planned because a page of another host links to them."""
-    turns: list[tuple[int, float, float, float, float]] = field(default_factory=list)
-    """Pages, seconds of waiting for the turn and the hosts, seconds that the rest took, CPU of this process meanwhile,
-    and when it ended (monotonic)."""
+    turns: list[tuple[int, float, float, float, float, float]] = field(default_factory=list)
+    """Pages, seconds of the message that asks for the turn and the hosts, seconds that the rest took, CPU of this
+    process meanwhile, when it ended (monotonic), and when it began (Unix time)."""
+    servers: list[int] = field(default_factory=list)
+    """Processes of the database server that worked for this agent."""
 
 
 def watch(told: Told) -> None:
     """From now on, agents and transactions of this process are measured."""
     run, transaction, record = Agent.run, Database.transaction, BatchCommitter._record
-    links = BatchCommitter._links
+    links, connect = BatchCommitter._links, Postgres.connect
     batch, crossing, planned = 0, set[int](), set[int]()
 
     async def timed_run(self: Agent, *words: Any, **named: Any) -> CrawlStats:
@@ -67,20 +71,26 @@ def watch(told: Told) -> None:
     @contextmanager
     def timed(self: Database, *, beside: bool = False, first: Sequence[str] = ()) -> Iterator[Cursor]:
         nonlocal batch
-        asked = time.perf_counter()
+        asked, moment = time.perf_counter(), time.time()
         with transaction(self, beside=beside, first=first) as cursor:
             began, cpu = time.perf_counter(), time.process_time()
             yield cursor
         ended = time.perf_counter()
-        waited = began - asked
-        told.turns.append((batch, waited, ended - asked - waited, time.process_time() - cpu, ended))
+        told.turns.append((batch, began - asked, ended - began, time.process_time() - cpu, ended, moment))
         batch = 0
+
+    def connected(self: Postgres) -> DbConnection:
+        connection: Any = connect(self)
+        told.servers.append(connection.info.backend_pid)
+        opened: DbConnection = connection
+        return opened
 
     for owner, name, value in (
         (Agent, "run", timed_run),
         (BatchCommitter, "_record", counted),
         (BatchCommitter, "_links", linked),
         (Database, "transaction", timed),
+        (Postgres, "connect", connected),
     ):
         setattr(owner, name, value)
 

