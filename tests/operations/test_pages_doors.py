@@ -6,6 +6,7 @@ import json
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from letopis.errors import LetopisError, QuotaUsedUp, Refused, Unavailable, Unkn
 from letopis.jobs.execution import JobContext
 from letopis.jobs.language.interpreter import run_query
 from letopis.model import Change, Observation, Outcome, Response
+from letopis.monitor import Monitor
 from letopis.operations import Context, Document, bind, json_value
 from letopis.operations.checks import CheckCommand, check, history, versions
 from letopis.operations.crawls import _PLAN_STATES
@@ -262,6 +264,22 @@ def test_the_version_of_a_day_is_its_last(archive: Archive, web: WebClient, shel
     assert b"number 2" in shell("get", URL, "--at", "2024-01-01", "--offline")[1]
     assert "number 2" in text_of(ask(archive, get, url=URL, at="2024-01-01", offline=True))
     assert b"number 2" in web.get(f"/api/v1/extract?url={URL}&at=2024-01-01").body
+
+
+def test_a_difference_of_one_day_is_from_its_beginning_to_its_end(
+    archive: Archive, web: WebClient, shell: Shell
+) -> None:
+    archive.put(URL, b"<p>the day before</p>", at(-60 * 24))
+    archive.put(URL, b"<p>the day after</p>", at(60 * 24))
+    for day in ("2024-01-01", "2024-01", date(2024, 1, 1)):
+        expected = text_of(ask(archive, diff, url=URL, **{"from": str(day)}, to="2024-01-01", offline=True))
+        assert "-the day before" in expected
+        assert "+number 2" in expected
+        assert shell("diff", URL, "--from", str(day), "--to", "2024-01-01", "--offline")[1].decode() == expected
+        assert web.get(f"/api/v1/diff?url={URL}&from={day}&to=2024-01-01").text == expected
+        assert archive.diff(URL, day, "2024-01-01") == expected
+        with Monitor(archive) as monitor:
+            assert monitor.get(URL).get_diff(day, "2024-01-01") == expected
 
 
 def test_the_end_of_a_difference_alone_means_the_version_before_it(

@@ -432,8 +432,8 @@ class Archive:
         return list(verdicts.judged(self, self.answers.history(parse_user_url(url))))
 
     def diff(self, url: str, t1: Moment, t2: Moment, format: str = "unified") -> str | bytes:
-        """The difference between the versions valid at two times; empty if there is none."""
-        return self.difference(self.get(url, at=t1), self.get(url, at=t2), format)
+        """The difference between the versions valid at two times, of days from a beginning to an end; may be empty."""
+        return self.difference(self.get(url, at=as_moment(t1, self.clock())), self.get(url, at=t2), format)
 
     def difference(self, old: Version, new: Version, format: str = "unified") -> str | bytes:
         """The difference of two versions in one of the formats of `letopis diff`."""

@@ -235,7 +235,8 @@ class MonitoredResource:
     def get_diff(
         self, start: Moment | int, end: Moment | int, format: str = "unified", *, now: bool = False
     ) -> str | bytes:
-        """What changed between two times or versions."""
+        """What changed between two times or versions; a day alone begins as the start, and ends as the end."""
+        start = start if isinstance(start, int) else as_moment(start, self._archive.clock())
         return self._archive.difference(self.get_version(start, now=now), self.get_version(end, now=now), format)
 
     def available(self, at: Moment | None = None, *, now: bool = False) -> bool:
