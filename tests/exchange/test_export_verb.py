@@ -51,8 +51,10 @@ def test_kinds_that_are_no_stream_need_a_place(where: str, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize(
-    ("words", "status"), [(["--site", "never.example"], 3), (["--project", "never"], 3), (["--from", "someday"], 2)]
-)
+    ("words", "status"),
+    [(["--site", "never.example"], 3), (["--project", "never"], 3), (["--from", "someday"], 2), (["--to", "1999"], 3),
+     (["--from", "2199-01-01", "--latest"], 3), (["--project", "two", "--site", "news2.example"], 3)],
+)  # fmt: skip
 def test_a_part_that_is_not_there_has_its_exit_status(
     where: str, tmp_path: Path, words: list[str], status: int
 ) -> None:

@@ -57,7 +57,7 @@ class ExportSelection(NamedTuple):
 
     def count_checks(self, archive: Archive) -> int:
         """About how many of their checks are meant, by the catalogue alone."""
-        if self.latest:
+        if self.latest and self.since is None and self.until is None:
             return self.count_pages(archive)
         pages = (row.id for row in self._of_project(archive)) if self.project else None
         return count_checks(archive, self._span(), site_of(self.site) if self.site else "", pages)

@@ -17,7 +17,7 @@ from letopis.archive.backups import MoveReport, move_archive
 from letopis.archive.cluster import PieceRunner, spread_over
 from letopis.binary import atomic_file, write_errors
 from letopis.config import Settings, load_settings
-from letopis.errors import UsageError
+from letopis.errors import NotFound, UsageError
 from letopis.exchange import page_export
 from letopis.exchange.address_lists import bookmark_list, opml_list, url_list
 from letopis.exchange.cdx import cdxj_lines
@@ -330,7 +330,10 @@ def export(context: Context, asked: ExportQuery) -> Document:
 
 def _require_known(context: Context, asked: ExportQuery) -> None:
     """NotFound before the first byte is written."""
-    asked.selected.resources(context.archive)
+    selected = asked.selected
+    selected.resources(context.archive)
+    if selected._replace(latest=False) != ExportSelection() and not selected.count_checks(context.archive):
+        raise NotFound("no check in the archive fits; name another site, project or time")
     if asked.url is not None:
         context.archive.answers.resource(parse_user_url(asked.url))
 

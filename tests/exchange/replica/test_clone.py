@@ -55,6 +55,20 @@ def test_a_server_without_ranges_serves_as_well(replica: Replica, tmp_path: Path
     replica.clone(CloneSelection(site="example.org"), tmp_path / "site")
 
 
+def test_a_site_that_the_origin_does_not_have_leaves_nothing_behind(
+    replica: Replica, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    for name in ("empty", "new"):
+        with pytest.raises(NotFound, match=r"no page of typo\.example"):
+            replica.clone(CloneSelection(site="typo.example"), tmp_path / name)
+    assert list((tmp_path / "empty").iterdir()) == []
+    assert not (tmp_path / "new").exists()
+    assert main(["clone", str(replica.published), str(tmp_path / "new"), "--site", "typo.example"]) == 3
+    assert "typo.example" in capsys.readouterr().err
+    replica.clone(CloneSelection(site="example.org"), tmp_path / "empty")
+
+
 def test_a_site_has_its_addresses_only_and_costs_less(replica: Replica) -> None:
     whole = replica.clone(path=replica.folder / "whole")
     report = replica.clone(CloneSelection(site="example.org"))

@@ -38,6 +38,7 @@ from letopis.exchange.replica.origin import Origin, canonical_origin, open_origi
 from letopis.exchange.replica.pack_files import PackDemand, PackFetcher, PackFiles
 from letopis.exchange.replica.release import ArchiveRelease, CloneFolder
 from letopis.tuples import NamedTuple
+from letopis.urls import site
 from letopis.zrec import Traffic, ZrecReader, encode_release, release_path, sync
 
 _EVERYTHING = b"all"
@@ -307,16 +308,31 @@ def clone(
     folder = CloneFolder(path)
     state = CloneState(canonical_origin(address), selection, key is not None)
     with write_errors(path):
-        spent = Traffic() if folder.marker.exists() else _probe_origin(state.origin, settings, clock)
+        is_new, is_made = not folder.marker.exists(), not path.exists()
+        spent = _probe_origin(state.origin, settings, clock) if is_new else Traffic()
         with exclusive_lock(folder.lock, f"works on {path}"):
             states.begin_clone(folder, state)
             report = _run(folder, state, PullOptions(key=key), settings, progress, clock)
+            if selection.site and not report.documents:
+                if is_new:
+                    _remove_clone(folder)
+                if is_made:
+                    path.rmdir()
+                raise NotFound(f"no page of {site(selection.site)} is in the archive published there")
     return replace(
         report,
         bytes_downloaded=report.bytes_downloaded + spent.received,
         bytes_sent=report.bytes_sent + spent.sent,
         requests=report.requests + spent.requests,
     )
+
+
+def _remove_clone(folder: CloneFolder) -> None:
+    """Leaves the folder as empty as it was; the marker goes last, so that a kill leaves the beginning of a clone."""
+    for path in folder.archive.iterdir():
+        if path != folder.folder:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    shutil.rmtree(folder.folder)
 
 
 def _probe_origin(origin: str, settings: Settings, clock: Callable[[], datetime]) -> Traffic:
