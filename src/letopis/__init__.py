@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from letopis.model import Check, Put, PutResult, Version
-    from letopis.monitor import Monitor
+    from letopis.monitor.monitor import Monitor
 
 __version__ = "0.1.0"
 
@@ -39,5 +39,5 @@ __getattr__ = public_names(__name__, {
         "UsageError",
     ),
     "model": ("Check", "Put", "PutResult", "Version"),
-    "monitor": ("Monitor",),
+    "monitor.monitor": ("Monitor",),
 })  # fmt: skip

@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
+    import asyncio
     import socket
 
     import numpy as np
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from tantivy import FieldType, Occur, Order, Query
 
 __all__ = [
-    "FieldType", "Occur", "Order", "Query", "etree", "lazy", "lazy_pattern", "np", "npt", "public_names", "regex",
-    "socket", "tantivy",
+    "FieldType", "Occur", "Order", "Query", "asyncio", "etree", "lazy", "lazy_pattern", "np", "npt", "public_names",
+    "regex", "socket", "tantivy",
 ]  # fmt: skip
 
 
@@ -85,7 +86,8 @@ def lazy_pattern(text: str) -> re.Pattern[str]:
 
 if not TYPE_CHECKING:  # what many modules name, and most processes never use: 26 MB of memory
     np, npt, etree = lazy("numpy"), lazy("numpy.typing"), lazy("lxml.etree")
-    regex, socket, tantivy = lazy("regex"), lazy("socket"), lazy("tantivy")
+    regex, tantivy = lazy("regex"), lazy("tantivy")
+    asyncio, socket = lazy("asyncio"), lazy("socket")
     FieldType, Occur, Order, Query = (_LazyClass(tantivy, name) for name in ("FieldType", "Occur", "Order", "Query"))
 
 

@@ -13,7 +13,7 @@ from served_archive import WebClient, running
 from letopis.archive import OWN, READ, WRITE, Archive
 from letopis.archive.accounts import accounts_of
 from letopis.config import FetchSettings, MonitorSettings, Settings
-from letopis.monitor import CheckOptions
+from letopis.monitor.checker import CheckOptions
 from letopis.operations import Context, bind
 from letopis.operations.checks import check_pages
 from letopis.operations.muting import mute_list

@@ -22,7 +22,7 @@ print(json.dumps([status, sorted(sys.modules), len(compiled)]), file=sys.stderr)
 MODULES_OF_CHECK = 287
 MODULES_OF_GET = 212
 MODULES_OF_HELP = 138
-MODULES_OF_IMPORT = 369
+MODULES_OF_IMPORT = 265
 MODULES_OF_WATCH = 334
 COMPILED = 120
 """Texts of code that are made while modules are loaded, most of them by click and the standard library."""
@@ -81,6 +81,8 @@ def test_an_import_of_records_loads_no_other_reader_and_no_crawler(tmp_path: Pat
     found = start("--archive", tmp_path / "a", "import", tmp_path / "one.warc")
     readers = {f"letopis.exchange.{name}" for name in ("address_lists", "cdx_import", "har", "saved_pages")}
     assert not found.modules & {*readers, "letopis.crawl", "letopis.jobs", "letopis.zrec", "lxml", "urllib.request"}
+    # Nor what asks the web, renders pages, watches them or signs anybody in.
+    assert not found.modules & {"asyncio", "ssl", "letopis.fetch.client", "letopis.monitor.checker", "argon2"}
     assert len(found.modules) <= MODULES_OF_IMPORT
 
 

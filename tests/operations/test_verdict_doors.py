@@ -23,7 +23,7 @@ from letopis.config import FetchSettings, MonitorSettings, Settings
 from letopis.errors import NotFound, UsageError
 from letopis.model import Check
 from letopis.model.page import NOT_JUDGED
-from letopis.monitor import CheckOptions
+from letopis.monitor.checker import CheckOptions
 from letopis.monitor.views import watch_difference
 from letopis.monitor.watch import WatchSpec
 from letopis.monitor.watch_list import WatchList

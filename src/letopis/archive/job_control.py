@@ -11,11 +11,11 @@ into the folder of the job in the transaction that queues it.
 
 from __future__ import annotations
 
-import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from letopis.archive.archive import Archive
 from letopis.archive.jobs import ENDED, JobQueue, JobRow, Requester
@@ -25,7 +25,13 @@ from letopis.binary import fsync_file, make_private_folder, rename_durably
 from letopis.catalog.database import Cursor
 from letopis.catalog.jobs import DONE, PAUSED, QUEUED, JobJournals, Jobs, StoredQueries
 from letopis.errors import Refused, UsageError
+from letopis.lazy import lazy
 from letopis.model import to_millis
+
+if TYPE_CHECKING:
+    import shutil
+else:
+    shutil = lazy("shutil")
 
 
 class CrawlJournal:

@@ -7,29 +7,32 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
-
-from argon2 import PasswordHasher
-from argon2.exceptions import Argon2Error, InvalidHashError
+from typing import TYPE_CHECKING, Any
 
 from letopis.catalog.database import Cursor
 from letopis.catalog.saved_searches import end_searches_of
 from letopis.catalog.schema import TopicTables, ensure_tables, has_table
 from letopis.catalog.sessions import TokenTimes, end_sessions, forget_second_factor, hash_token
 from letopis.errors import Busy, NotFound, UsageError
+from letopis.lazy import lazy
 from letopis.model.rights import OWN, ROLES, SCOPES
 from letopis.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    import secrets
+
+    import argon2
+else:
+    argon2, secrets = lazy("argon2"), lazy("secrets")  # few commands sign anybody in
 
 MIN_PASSWORD_LENGTH = 8
 MAX_PASSWORD_LENGTH = 1024
 HASHINGS = max(1, min(4, (os.cpu_count() or 1) // 2))
 """Passwords that are hashed at once in a process: each takes 64 MiB, and others wait for the cores."""
-_HASHER = PasswordHasher()
 _HASHING = threading.BoundedSemaphore(HASHINGS)
 _HASHING_SECONDS = 10.0
 
@@ -45,9 +48,14 @@ def _hashing() -> Iterator[None]:
 
 
 @cache
+def _hasher() -> argon2.PasswordHasher:
+    return argon2.PasswordHasher()
+
+
+@cache
 def _hash_of_nobody() -> str:
     """A hash that no password has, created at the first login: it is slow on purpose, and few commands need it."""
-    return _HASHER.hash("nobody has this password")
+    return _hasher().hash("nobody has this password")
 
 
 def hash_password(password: str) -> str:
@@ -55,7 +63,7 @@ def hash_password(password: str) -> str:
     if not MIN_PASSWORD_LENGTH <= len(password) <= MAX_PASSWORD_LENGTH:
         raise UsageError(f"a password has {MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters")
     with _hashing():
-        return _HASHER.hash(password)
+        return _hasher().hash(password)
 
 
 def is_password(stored: str | None, password: str) -> bool:
@@ -63,8 +71,8 @@ def is_password(stored: str | None, password: str) -> bool:
     with _hashing():
         nobody = _hash_of_nobody()  # for every name, so that the first login reveals nothing either
         try:
-            return _HASHER.verify(stored or nobody, password[:MAX_PASSWORD_LENGTH]) and bool(stored)
-        except (Argon2Error, InvalidHashError):
+            return _hasher().verify(stored or nobody, password[:MAX_PASSWORD_LENGTH]) and bool(stored)
+        except (argon2.exceptions.Argon2Error, argon2.exceptions.InvalidHashError):
             return False
 
 

@@ -32,17 +32,17 @@ from letopis.exchange.sources import (
     reader_of,
     require_readers,
 )
-from letopis.exchange.wacz_import import import_wacz, is_wacz, is_wacz_list
 from letopis.exchange.warc_import import warc_captures, warcs_in_folder
 from letopis.exchange.warc_records import is_cdx_name
 from letopis.lazy import lazy
 from letopis.urls import normalize
 
 if TYPE_CHECKING:
-    from letopis.exchange import address_lists, cdx_import, har, saved_pages
+    from letopis.exchange import address_lists, cdx_import, har, saved_pages, wacz_import
 else:  # files of records, which most imports are, need none of them
     address_lists, har = lazy("letopis.exchange.address_lists"), lazy("letopis.exchange.har")
     cdx_import, saved_pages = lazy("letopis.exchange.cdx_import"), lazy("letopis.exchange.saved_pages")
+    wacz_import = lazy("letopis.exchange.wacz_import")
 
 _PLAIN_LIST = "urls"
 """Files of other tools may look like a list of URLs too."""
@@ -68,9 +68,10 @@ def source_kind(source: str) -> str:
         return _folder_kind(file)
     if not file.is_file():
         return WARC
-    if is_wacz(file):
+    head = file_head(file)
+    if not head.startswith(_RECORDS) and wacz_import.is_wacz(file):
         return WACZ
-    return _file_kind(file, file_head(file))
+    return _file_kind(file, head)
 
 
 def _file_kind(file: Path, head: bytes) -> str:
@@ -80,7 +81,7 @@ def _file_kind(file: Path, head: bytes) -> str:
     if head.startswith(_SQLITE):
         require_readers(file)
         return next((reader.kind for reader in installed_readers() if reader.recognises(file)), WARC)
-    if is_wacz_list(head):
+    if wacz_import.is_wacz_list(head):
         return WACZ
     if _CDX_HEAD.match(head):
         return CDXJ
@@ -155,7 +156,7 @@ def _import(
     elif file.is_dir():
         _import_folder(archive, file, report, progress)
     elif kind == WACZ:
-        import_wacz(archive, file, report, progress)
+        wacz_import.import_wacz(archive, file, report, progress)
     else:
         import_captures(archive, warc_captures(file, report), file.name, report, progress)
 

@@ -6,12 +6,11 @@ A step is a line, most with a CSS selector: `click #more`, `type #q = brno`, `se
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 from letopis.errors import UsageError
-from letopis.lazy import lazy
+from letopis.lazy import asyncio, lazy
 from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:

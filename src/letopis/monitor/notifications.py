@@ -5,7 +5,6 @@ Each notification is sent at least once, and exactly once unless a crash happens
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -20,7 +19,7 @@ from letopis.archive.watches import TEST, AlertRow, DeliveryRow, stored_json, wa
 from letopis.config import FetchSettings, MonitorSettings, ServeSettings
 from letopis.errors import LetopisError, MissingExtra, NotReady, Refused, UsageError
 from letopis.fetch import Origin
-from letopis.lazy import lazy
+from letopis.lazy import asyncio, lazy
 from letopis.model import from_millis, rfc3339, to_millis
 from letopis.monitor.watch_times import LONGEST_SNOOZE
 from letopis.tuples import NamedTuple

@@ -11,7 +11,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 from letopis.archive.watches import stored_json
-from letopis.change.values import first_number
 from letopis.config import MonitorSettings
 from letopis.errors import UsageError
 from letopis.fetch import Origin
@@ -24,9 +23,9 @@ from letopis.monitor.watch_times import Cron, WeeklyHours, parse_zone
 from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from letopis.change import filters
-else:
-    filters = lazy("letopis.change.filters")  # few watches have any
+    from letopis.change import filters, values
+else:  # few watches have filters or bounds
+    filters, values = lazy("letopis.change.filters"), lazy("letopis.change.values")
 
 
 class AlertKind(StrEnum):
@@ -140,7 +139,7 @@ class AlertCondition:
         return share
 
     def _bound(self) -> float:
-        bound = first_number(self.value)
+        bound = values.first_number(self.value)
         if bound is None:
             raise UsageError(f"the condition '{self.kind}' takes a number, not '{self.value}'")
         return bound
@@ -150,7 +149,7 @@ class AlertCondition:
         if self.kind is AlertConditionKind.MORE_THAN:
             return share * 100 > self.per_cent()
         if self.kind in _BOUNDS:
-            found = next((number for line in added if (number := first_number(line)) is not None), None)
+            found = next((number for line in added if (number := values.first_number(line)) is not None), None)
             return found is not None and _BOUNDS[self.kind](found, self._bound())
         wanted = self.value.casefold()
         lines = {
@@ -240,7 +239,7 @@ class WatchSpec:
         if max(time or 0.0 for time in times) > LONGEST_DURATION:
             raise UsageError("a time of the watch is longer than ten years; write 1h or 7d")
         low, high = (
-            [first_number(one.value) or 0.0 for one in self.conditions if one.kind is kind]
+            [values.first_number(one.value) or 0.0 for one in self.conditions if one.kind is kind]
             for kind in (AlertConditionKind.ABOVE, AlertConditionKind.BELOW)
         )
         if low and high and max(low) >= min(high):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from letopis.archive import Archive
 from letopis.archive.observers import last_checks_of
@@ -13,7 +14,7 @@ from letopis.archive.watches import NEVER, AlertRow, DeliveryRow, WatchRow, watc
 from letopis.config import MonitorSettings
 from letopis.errors import NotFound, Refused, UnknownUrl, UsageError
 from letopis.fetch import Origin, is_private_url, private_ok
-from letopis.fetch.browser import require_browser
+from letopis.lazy import lazy
 from letopis.model import from_millis, to_millis
 from letopis.monitor.alerts import WatchState
 from letopis.monitor.notifications import validate_target
@@ -21,6 +22,11 @@ from letopis.monitor.watch import Watch, WatchedUrl, WatchKind, WatchSpec, parse
 from letopis.monitor.watch_times import LONGEST_SNOOZE
 from letopis.tuples import NamedTuple
 from letopis.urls import login, parse_user_url
+
+if TYPE_CHECKING:
+    from letopis.fetch import browser
+else:
+    browser = lazy("letopis.fetch.browser")  # few watches need one
 
 _SPARE = 3_600_000
 """Milliseconds: longer than whoever runs watches keeps them, or puts them off."""
@@ -150,7 +156,7 @@ class WatchList:
         for target in spec.notify:
             validate_target(target, spec.notify_origin or spec.origin, fetch.private)
         if spec.browser or spec.steps:
-            require_browser(fetch.chromium)
+            browser.require_browser(fetch.chromium)
 
     def _refuse_other_way(self, new: WatchRow) -> None:
         """All watches of a page look at it in one way: what one saw is what the others compare with."""

@@ -23,8 +23,10 @@ from letopis.urls import join, parse_user_url
 if TYPE_CHECKING:
     from letopis.archive import verdicts
     from letopis.fetch import browser
-    from letopis.monitor import CheckOptions, Monitor, checker
+    from letopis.monitor import checker
     from letopis.monitor import monitor as monitors
+    from letopis.monitor.checker import CheckOptions
+    from letopis.monitor.monitor import Monitor
 else:
     browser, verdicts = lazy("letopis.fetch.browser"), lazy("letopis.archive.verdicts")
     checker, monitors = lazy("letopis.monitor.checker"), lazy("letopis.monitor.monitor")  # help asks no server

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree
 
 from letopis.archive import OWN
 from letopis.archive.job_control import incoming_file, sent_file
@@ -33,10 +30,15 @@ from letopis.urls import parse_seed_url
 from letopis.urls.scope import ScopeKind
 
 if TYPE_CHECKING:
+    import shutil
+    import tempfile
+    from xml.etree import ElementTree
+
     from letopis import crawl
     from letopis.operations import jobs
 else:  # what a file holds is taken in without them
-    crawl, jobs = lazy("letopis.crawl"), lazy("letopis.operations.jobs")
+    ElementTree, crawl = lazy("xml.etree.ElementTree"), lazy("letopis.crawl")
+    jobs, shutil, tempfile = lazy("letopis.operations.jobs"), lazy("shutil"), lazy("tempfile")
 
 STANDARD_INPUT = "-"
 _KIND = "Its kind, if it is not detected: warc, wacz, cdxj, har, mhtml, urls, or a tool (dated, git, wget...)."

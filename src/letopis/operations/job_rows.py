@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, cast
@@ -11,7 +10,7 @@ from letopis import errors
 from letopis.archive.accounts import accounts_of
 from letopis.archive.jobs import COMMAND_LINE, DONE, ENDED, JobQueue, JobRow, Requester, StoredQueryRow, claims_of
 from letopis.errors import LetopisError, NotFound
-from letopis.lazy import lazy
+from letopis.lazy import asyncio, lazy
 from letopis.model import from_millis, to_millis
 from letopis.model.rights import READ
 from letopis.operations.context import Context

@@ -25,7 +25,7 @@ from letopis.index.url_table import UNKNOWN
 from letopis.lazy import lazy, np
 from letopis.model import Change, to_millis
 from letopis.model.printing import counted
-from letopis.monitor import CheckOptions
+from letopis.monitor.checker import CheckOptions
 from letopis.operations.checks import check_pages
 from letopis.operations.context import Context
 from letopis.operations.indexes import current_graph, known_site

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from letopis.bounded import BoundedPattern
 from letopis.errors import UsageError
+from letopis.lazy import lazy
 from letopis.urls.normalization import host, normalize, registered_domain
+
+if TYPE_CHECKING:
+    from letopis import bounded
+else:
+    bounded = lazy("letopis.bounded")  # few scopes have patterns
 
 _PATTERN_LIMIT = 1000
 _SUBJECT_LIMIT = 2048
@@ -38,8 +44,8 @@ class Scope:
     exclude: tuple[str, ...] = ()
     _marks: frozenset[str] = field(init=False, repr=False, compare=False)
     _prefixes: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    _wanted: BoundedPattern | None = field(init=False, repr=False, compare=False)
-    _unwanted: BoundedPattern | None = field(init=False, repr=False, compare=False)
+    _wanted: bounded.BoundedPattern | None = field(init=False, repr=False, compare=False)
+    _unwanted: bounded.BoundedPattern | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", ScopeKind(self.kind))
@@ -109,9 +115,9 @@ def _unschemed(url: str) -> str:
     return url.partition("://")[2]
 
 
-def _either(patterns: tuple[str, ...]) -> BoundedPattern | None:
+def _either(patterns: tuple[str, ...]) -> bounded.BoundedPattern | None:
     """What finds any of them."""
     for pattern in patterns:
         if len(pattern) > _PATTERN_LIMIT:
             raise UsageError(f"the pattern '{pattern[:40]}...' is longer than {_PATTERN_LIMIT} characters; shorten it")
-    return BoundedPattern(*patterns) if patterns else None
+    return bounded.BoundedPattern(*patterns) if patterns else None
