@@ -246,7 +246,7 @@ class HeaderRecords:
         """Prepares the records of many headers in a few statements for later calls of `add`."""
         if len(self._recent) > _CACHED_RECORDS // 2:
             self._recent.clear()
-        marks = {headers: _headers_fingerprint(headers) for headers in many}
+        marks = {headers: _headers_fingerprint(headers) for headers in dict.fromkeys(many)}
         fresh = {mark: headers for headers, mark in marks.items() if mark not in self._recent}
         for fingerprint, number, data in self._stored(cursor, list(fresh)):
             self._recent[fingerprint] = _KnownRecord(number, _volatile_in_record(bytes(data)))
@@ -329,9 +329,7 @@ def with_volatile_fields(headers: Headers, own: VolatileFields) -> Headers:
     return tuple(lasting)
 
 
-@lru_cache(maxsize=1024)
 def _headers_fingerprint(headers: Headers) -> int:
-    """Cached: a batch needs each twice."""
     lasting = "\n".join([f"{low}:{value}" for name, value in headers if (low := name.lower()) not in VOLATILE_HEADERS])
     return xxhash.xxh3_64_intdigest(lasting.encode("utf-8", "surrogatepass")) - 2**63
 

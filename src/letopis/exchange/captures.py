@@ -29,7 +29,7 @@ from letopis.exchange.sources import ImportedCapture, ImportReport, RevisitTarge
 from letopis.exchange.warc_records import restored_headers
 from letopis.model import Headers, Outcome, from_millis, rfc3339, shown_headers, to_millis
 from letopis.model.times import AHEAD, utc_time
-from letopis.urls import host, normalize
+from letopis.urls import normalize
 
 BATCH_CAPTURES = 1024
 BATCH_BYTES = 64 * 1024 * 1024
@@ -74,8 +74,7 @@ def _commit(archive: Archive, batch: list[Arrival], report: ImportReport) -> Non
     resolved = resolve_revisits(archive, batch)
     news = unrecorded_captures(archive, resolved.captures)
     report.same += len(resolved.captures) - len(news.wanted)
-    for capture in resolved.captures:
-        report.note_site(host(capture.url))
+    report.note_sites(capture.url.split("/", 3)[2] for capture in resolved.captures)
     _note_future(news.wanted, archive.clock(), report)
     for done in archive.commit(news.wanted) if news.wanted else ():
         report.checks += 1

@@ -100,7 +100,9 @@ class KeptRecord(NamedTuple):
     def key(self) -> int:
         """A number for its id; 0 when it has none."""
         name = self.field("warc-record-id")
-        return url_key(name.encode("utf-8", "surrogateescape").decode("latin-1")) if name else 0
+        if not name.isascii():
+            name = name.encode("utf-8", "surrogateescape").decode("latin-1")
+        return url_key(name) if name else 0
 
     @property
     def pages_beside(self) -> int:

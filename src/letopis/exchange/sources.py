@@ -12,7 +12,7 @@ from __future__ import annotations
 import uuid
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -160,10 +160,11 @@ class ImportReport:
         """Captures that are in the archive, or wait in it, after this."""
         return self.checks + self.same + self.waiting
 
-    def note_site(self, name: str) -> None:
-        """Counts a capture of a host; of very many hosts, the first are counted."""
-        if name in self.hosts or len(self.hosts) < _MOST_HOSTS:
-            self.hosts[name] += 1
+    def note_sites(self, hosts: Iterable[str]) -> None:
+        """Counts captures by their hosts; of very many hosts, the first are counted."""
+        for name, captures in Counter(hosts).items():
+            if name in self.hosts or len(self.hosts) < _MOST_HOSTS:
+                self.hosts[name] += captures
 
     @property
     def sites(self) -> list[str]:
