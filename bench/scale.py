@@ -38,6 +38,8 @@ SENT_AT_ONCE = 4
 """Links to hosts of others that are sent with a commit, and taken in together."""
 STORE_SECONDS = 0.03
 """How long a put to an object store in another house takes, where moto answers at once: for the agents foretold."""
+_STEP = 0.002
+"""Seconds of a step of the clock, for the runs that were made: agents read and commit for some tens of milliseconds."""
 POLITE = (20.0, 60.0, 200.0)
 """Pages a second that the hosts of one agent let it fetch, for the agents that are foretold."""
 
@@ -145,8 +147,10 @@ class Upkeep:
     count_many: float
     own_look: float = 0.0
     """Of an agent, for what it asks once a second."""
-    link: float = 0.0
-    """Of agents and database, for a link to a host of another agent."""
+    link_own: float = 0.0
+    """Of agents, for a link to a host of another agent."""
+    link_base: float = 0.0
+    """Of the database, for the same."""
 
     @property
     def look_few(self) -> float:
@@ -171,7 +175,10 @@ class Costs:
             spent = [max(0.0, getattr(crawl, part) - look * crawl.seconds) for crawl in crawls]
             return cost_of([(crawl.pages, len(crawl.batches), cpu) for crawl, cpu in zip(crawls, spent, strict=True)])
 
-        return cls(cost("agent", upkeep.own_look), cost("database", upkeep.look_few), cost("store"), cost("web"))
+        # The web starts once for all agents, and makes the pages of its short crawl then.
+        whole = [crawl for crawl in crawls if crawl.pages > max(other.pages for other in crawls) / 2]
+        web = Cost(0.0, sum(crawl.web for crawl in whole) / sum(crawl.pages for crawl in whole), 0.0)
+        return cls(cost("agent", upkeep.own_look), cost("database", upkeep.look_few), cost("store"), web)
 
     def total(self, agents: int, pages: int, commits: int) -> float:
         """CPU of everybody for so many."""
@@ -192,9 +199,11 @@ def load_of(crawls: Sequence[Crawl], costs: Costs, upkeep: Upkeep) -> Load:
     others = (costs.store, costs.database)
     computed = [max(0.0, fixed) + slope * turn[0] + sum(one.of(0, turn[0], 1) for one in others) for turn in turns]
     wait = float(np.quantile([turn[2] - cpu for turn, cpu in zip(turns, computed, strict=True)], 0.1))
+    reading = sum(crawl.reading for crawl in crawls) / sum(crawl.pages for crawl in crawls)
     return Load(
         costs.agent.page - slope, costs.web.page, costs.agent.commit + costs.store.commit, slope + costs.store.page,
         max(0.0, wait), costs.database.commit, costs.database.page, upkeep.tend_many, upkeep.count_many,
+        min(reading, (costs.agent.page - slope) * 0.9),
     )  # fmt: skip
 
 
@@ -209,10 +218,16 @@ def checked(load: Load, costs: Costs, found: dict[int, list[Crawl]], upkeep: Upk
     verdicts = []
     for count in COUNTS:
         left = max(0.1, cores - median(found[count], "others"))
-        foretold = simulate(replace(load, tend=upkeep.tend_few, count=upkeep.count_few), count, left)
+        sent = _crossing(found[1]) * (1 - 1 / count)
+        here = replace(
+            load, work_a_page=load.work_a_page + upkeep.link_own * sent,
+            base_a_page=load.base_a_page + upkeep.link_base * sent, tend=upkeep.tend_few + upkeep.own_look,
+            count=upkeep.count_few,
+        )  # fmt: skip
+        foretold = simulate(here, count, left, step=_STEP)
         spent = statistics.median((one.agent + one.database + one.store + one.web) / one.pages for one in found[count])
-        looks, sent = upkeep.look_few + upkeep.own_look, upkeep.link * _crossing(found[1]) * (1 - 1 / count)
-        cpu = sent + statistics.median(
+        looks, links = upkeep.look_few + upkeep.own_look, (upkeep.link_own + upkeep.link_base) * sent
+        cpu = links + statistics.median(
             (costs.total(count, one.pages, len(one.batches)) + looks * count * one.seconds) / one.pages
             for one in found[count]
         )
@@ -249,7 +264,8 @@ def run(
     upkeep = replace(
         Upkeep(*(row.database_cpu_ms / 1000 for row in asked[:4])),
         own_look=(asked[0].agent_cpu_ms + asked[2].agent_cpu_ms) / 1000,
-        link=(asked[4].agent_cpu_ms + asked[4].database_cpu_ms) / 1000,
+        link_own=asked[4].agent_cpu_ms / 1000,
+        link_base=asked[4].database_cpu_ms / 1000,
     )
     costs = Costs.of(found.alone, upkeep)
     load = load_of(found.alone, costs, upkeep)
@@ -270,7 +286,8 @@ def show(
         ratio = row.agent_cpu_ms / rows[0].agent_cpu_ms
         print(f"agent CPU a page, {row.agents} agents, against embedded: {ratio:.2f} (goal <= {GOAL})")
     print(
-        f"\nmodel: {1000 * load.work_a_page:.2f} ms of an agent and {1000 * load.web_a_page:.2f} ms of the web a page, "
+        f"\nmodel: {1000 * load.work_a_page:.2f} ms of an agent ({1000 * load.read_a_page:.2f} of it reads) "
+        f"and {1000 * load.web_a_page:.2f} ms of the web a page, "
         f"a commit {1000 * load.commit_fixed:.1f} ms + {1000 * load.commit_a_page:.2f} ms a page, waiting "
         f"{1000 * load.wait:.1f} ms, database {1000 * load.base_fixed:.1f} ms + {1000 * load.base_a_page:.2f} ms a "
         f"page, {1000 * load.tend:.1f} ms for a look at the leases and {1000 * load.count:.1f} ms to count hosts"

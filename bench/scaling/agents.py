@@ -22,7 +22,7 @@ from letopis.catalog.dialect import DbConnection
 from letopis.catalog.postgres import Postgres
 from letopis.cli.main import main as command
 from letopis.crawl import Agent, CrawlStats
-from letopis.crawl.commits import BatchCommitter, FinishedLook
+from letopis.crawl.commits import BatchCommitter, FinishedLook, PendingLooks
 
 
 @dataclass(slots=True)
@@ -30,6 +30,8 @@ class Told:
     """What the crawl took: CPU seconds, and the turns of its transactions."""
 
     cpu: float = 0.0
+    reading: float = 0.0
+    """CPU seconds of reading pages, in batches, between which pages are fetched."""
     seconds: float = 0.0
     pages: int = 0
     crossing: int = 0
@@ -44,7 +46,7 @@ class Told:
 def watch(told: Told) -> None:
     """From now on, agents and transactions of this process are measured."""
     run, transaction, record = Agent.run, Database.transaction, BatchCommitter._record
-    links, connect = BatchCommitter._links, Postgres.connect
+    links, connect, work = BatchCommitter._links, Postgres.connect, PendingLooks.work
     batch, crossing, planned = 0, set[int](), set[int]()
 
     async def timed_run(self: Agent, *words: Any, **named: Any) -> CrawlStats:
@@ -56,6 +58,11 @@ def watch(told: Told) -> None:
             told.seconds += time.perf_counter() - began
             told.pages += self.figures.fetched
             told.crossing = len(planned)
+
+    def read(self: PendingLooks) -> None:
+        cpu = time.process_time()
+        work(self)
+        told.reading += time.process_time() - cpu
 
     def linked(self: BatchCommitter, done: FinishedLook) -> list[NewUrl]:
         found = links(self, done)
@@ -87,6 +94,7 @@ def watch(told: Told) -> None:
 
     for owner, name, value in (
         (Agent, "run", timed_run),
+        (PendingLooks, "work", read),
         (BatchCommitter, "_record", counted),
         (BatchCommitter, "_links", linked),
         (Database, "transaction", timed),

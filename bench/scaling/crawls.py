@@ -73,6 +73,8 @@ class Crawl:
     by_agent: list[list[Turn]]
     crossing: int
     """URLs that agents planned because pages of other hosts link to them."""
+    reading: float
+    """Of the CPU of agents, for reading pages."""
 
     @property
     def a_second(self) -> float:
@@ -140,6 +142,7 @@ def crawled(web: Web, agents: int, scaled: Services | None, often: float = 1.0) 
         agents, sum(one["pages"] for one in told), max(one["seconds"] for one in told), sum(one["cpu"] for one in told),
         database, store, pages, max(0.0, all_work - database - store - pages - ours) / wall,
         [[turn_of(one, turn) for turn in one["turns"]] for one in told], sum(one["crossing"] for one in told),
+        sum(one["reading"] for one in told),
     )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """A simulation of agents that share cores, a database and an object store, and commit beside each other.
 
-An agent gathers pages until a commit is due. A commit computes in the agent,
-waits for the object store and the disks, and computes in the database; other
+An agent fetches pages, reads them in batches, during which it fetches none and
+the web that answers it alone has nothing to do, and goes on until a commit is
+due. A commit computes in the agent, waits for the object store and the disks, and computes in the database; other
 agents go on meanwhile, since a commit locks nothing but its own hosts.
 Whoever computes shares the cores: agents that gather, the web that answers
 them, commits, and the database, unless that has cores of its own. All figures
@@ -56,6 +57,7 @@ class Load:
     """What a page, a commit and a look at the leases cost, in seconds, and how batches are cut."""
 
     work_a_page: float
+    """Of the agent, besides commits."""
     web_a_page: float
     commit_fixed: float
     commit_a_page: float
@@ -69,7 +71,10 @@ class Load:
     """Of the database, each time an agent looks at its leases."""
     count: float = 0.0
     """Of the database, to count the hosts that are to be shared out: a fiftieth of the time of all agents together."""
+    read_a_page: float = 0.0
+    """What of `work_a_page` is reading."""
     commit_every: float = 1.0
+    read_batch: int = 256
     most: int = 512
     few: int = 64
     offered: float = 1e9
@@ -101,8 +106,11 @@ class Foretold:
 class _Agent:
     since: float
     gathered: float = 0.0
+    unread: float = 0.0
+    """What of `gathered` is not read yet."""
     ready: float = 0.0
     """Pages that politeness lets it fetch now."""
+    reads: float = 0.0
     computes: float = 0.0
     waits: float = 0.0
     base: float = 0.0
@@ -123,22 +131,22 @@ def simulate(
     looks = agents / max(1.0, 0.01 * agents)
     tending = load.tend * looks + min(0.02, load.count * looks)
     pages = core_busy = base_busy = 0.0
-    pace = 1.0 / load.work_a_page
+    pace = 1.0 / (load.work_a_page - load.read_a_page)
     for tick in range(round(seconds / step)):
         now = tick * step
         if tick == round(seconds / step / 3):
             pages = core_busy = base_busy = 0.0
         for agent in crew:
             agent.ready = min(load.most, agent.ready + load.offered * step)
-        gathering = [agent for agent in crew if not agent.commits and agent.ready >= 1]
-        computing = sum(agent.computes > 0 for agent in crew)
+        gathering = [agent for agent in crew if not agent.commits and not agent.reads and agent.ready >= 1]
+        computing = sum(agent.computes > 0 or agent.reads > 0 for agent in crew)
         # Cores of the database that commits would use in this step: some begin with it or end it within the step.
         asking = sum(
             min(agent.base, step - agent.waits) / step for agent in crew if agent.computes <= 0 and agent.waits < step
         )
         # The web is one process: it answers no more than a core's worth of pages.
         slowed = pace / max(1.0, len(gathering) * pace * load.web_a_page)
-        wanted = len(gathering) * slowed * (load.work_a_page + load.web_a_page) + computing
+        wanted = len(gathering) * slowed * (1 / pace + load.web_a_page) + computing
         of_base = asking + tending
         if base_cores is None:
             wanted, of_base = wanted + of_base, 0.0
@@ -148,17 +156,27 @@ def simulate(
         base_busy += min(of_base, base_cores or 0.0) * step
         for agent in gathering:
             got = min(slowed * share * step, agent.ready)
-            agent.gathered, agent.ready = agent.gathered + got, agent.ready - got
+            agent.gathered, agent.unread, agent.ready = agent.gathered + got, agent.unread + got, agent.ready - got
         for agent in crew:
             if agent.commits:
                 pages += _committed(agent, now, step, share, base_share)
+            elif agent.reads:
+                agent.reads = max(0.0, agent.reads - share * step)
             elif _due(load, agent, now):
-                agent.computes = load.commit_fixed + load.commit_a_page * agent.gathered
+                agent.computes = load.commit_fixed + load.commit_a_page * agent.gathered + _read(load, agent)
                 agent.waits = load.wait
                 agent.base = load.base_fixed + load.base_a_page * agent.gathered
-    polite, seconds = load.offered < pace, seconds * 2 / 3
+            elif agent.unread >= load.read_batch:
+                agent.reads = _read(load, agent)
+    polite, seconds = load.offered < 1 / load.work_a_page, seconds * 2 / 3
     base = base_busy / seconds / base_cores if base_cores else 0.0
     return Foretold(agents, load.offered, pages / seconds, core_busy / seconds / cores, base, polite)
+
+
+def _read(load: Load, agent: _Agent) -> float:
+    """The CPU seconds of reading what was fetched since the last time."""
+    unread, agent.unread = agent.unread, 0.0
+    return load.read_a_page * unread
 
 
 def _due(load: Load, agent: _Agent, now: float) -> bool:

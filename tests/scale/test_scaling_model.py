@@ -30,6 +30,15 @@ def test_one_machine_makes_no_more_pages_than_its_cores_compute() -> None:
     assert found.bottleneck == "cores"
 
 
+def test_the_web_waits_while_one_agent_reads_and_answers_others_meanwhile() -> None:
+    load = Load(0.001, 0.0005, 0.0, 0.0, 0.001, 0.0, 0.0, read_a_page=0.0005)
+    one, four = (simulate(load, agents, 8.0, step=0.002) for agents in (1, 4))
+    assert one.pages_a_second == pytest.approx(1 / 0.001, rel=0.05)
+    assert four.pages_a_second == pytest.approx(1 / 0.0005, rel=0.1), "the web has one core"
+    slow = simulate(replace(load, web_a_page=0.001), 1, 8.0, step=0.002)
+    assert slow.pages_a_second == pytest.approx(1 / 0.0015, rel=0.05)
+
+
 def test_the_database_is_busy_for_as_long_as_commits_compute_there_however_short_that_is() -> None:
     load = Load(
         work_a_page=0.0006, web_a_page=0.0, commit_fixed=0.0068, commit_a_page=0.0001, wait=0.0592, base_fixed=0.005,

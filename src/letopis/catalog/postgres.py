@@ -64,7 +64,7 @@ class Postgres:
     beside = True
     # Until it has analysed a table, the server takes some hundred keys for most of it, and would read all of it, or
     # start processes to share the work.
-    by_keys = tuple(
+    by_keys: Sequence[str] = tuple(
         f"SET LOCAL {way} = 0"
         for way in ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "max_parallel_workers_per_gather", "jit")
     )
