@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
+from letopis.extract.html_blocks import MOST_NAMED, PART, BlockCollector, read_without_tree
 from letopis.extract.html_elements import (
     ANCHOR,
     AREA,
@@ -29,9 +30,8 @@ from letopis.extract.html_elements import (
 )
 from letopis.extract.html_links import ELEMENT_METHODS, ElementMethod, LinkCollector, leads_to_feed
 from letopis.extract.metadata import says_little
-from letopis.extract.pages import MAX_BLOCKS, MAX_LINKS, MAX_TEXT, PageDraft, Source, charset_of, has_odd_blank
-from letopis.model import Block, BlockKind, Link, LinkType
-from letopis.model.page import TEXT_CUT
+from letopis.extract.pages import MAX_LINKS, PageDraft, Source, charset_of, fold_whitespace
+from letopis.model import BlockKind, Link, LinkType
 
 _LINK_TAGS = frozenset((ANCHOR, AREA))
 _SKIM_ACTIONS = (ElementAction.LINK, ElementAction.META, ElementAction.FRAME)
@@ -82,7 +82,7 @@ def _read_links(tree: LexborHTMLParser, draft: PageDraft) -> bool:
     if root is None:
         return True
     nodes = [(tag, node) for node in root.traverse() if (tag := node.tag_id) in _SKIM_TAGS]
-    finder = LinkCollector(draft, alts=False, base=_base_element(nodes))
+    finder = LinkCollector(draft, alts=False, base=_base_of(nodes))
     links, join = draft.links, finder.join
     plain = True
     for tag, node in nodes[: MAX_LINKS + 1]:
@@ -119,8 +119,10 @@ def _is_ascii(attributes: Mapping[str, str | None]) -> bool:
     return all((ref or "").isascii() for ref in (attributes.get("href"), attributes.get("src"), content))
 
 
-def _base_element(nodes: Iterable[tuple[int, LexborNode]]) -> LexborNode | None:
-    return next((node for tag, node in nodes if tag == BASE and "href" in node.attributes), None)
+def _base_of(nodes: Iterable[tuple[int, LexborNode]]) -> str | None:
+    """The first `<base>` applies to all links, wherever it is."""
+    found = (attributes for tag, node in nodes if tag == BASE and "href" in (attributes := node.attributes))
+    return next((attributes["href"] or "" for attributes in found), None)
 
 
 # The block element that holds some text: its number in memory, and what kind of text that is.
@@ -129,21 +131,15 @@ _NOWHERE = -1
 """Elements with text that is not read: menus of forms, drawings, data for other programs."""
 # Looking a member up in its enumeration is slow in Python 3.11: done once.
 _PARAGRAPH = BlockKind.PARAGRAPH
-_LINK = BlockKind.LINK
-_ALT = BlockKind.ALT
 _CELL = BlockKind.CELL
 _BREAK = "\n"
-_PART = "\x1e"
 _MOST_CLIMBED = 64
-_MOST_NAMED = 256
 _SHOWN_SELECTOR = '[style*="url("],[background]'
 _MARKED_SELECTOR = f"base[href],{_SHOWN_SELECTOR},{FRAME_SELECTOR}"
 _RAW_TAGS = (*tags_of(ElementAction.SCRIPT), *tags_of(ElementAction.STYLE), *tags_of(ElementAction.TITLE))
 _BASIC_TAGS = frozenset(ELEMENT_METHODS) | {BASE}
 _HEAD = (BlockKind.TITLE, BlockKind.DESCRIPTION, BlockKind.KEYWORDS)
 _KNOWN_KINDS = {tag: kind for tag, kind in KIND_OF.items() if tag != PARAGRAPH}
-_new_block = tuple.__new__
-"""Makes a named tuple somewhat faster than its constructor; a page has hundreds."""
 
 
 def read_html(source: Source, draft: PageDraft) -> None:
@@ -153,16 +149,17 @@ def read_html(source: Source, draft: PageDraft) -> None:
         return
     body, draft.charset = source.utf8()
     body = with_open_shadow_trees(body)
+    is_full = source.mode == "full"
+    if not read_without_tree(body, draft, full=is_full):
+        _read_with_tree(body, draft, full=is_full)
+    if is_full and says_little(draft.blocks) and b"<template" in body:
+        _read_templates(body, source, draft)
+
+
+def _read_with_tree(body: bytes, draft: PageDraft, *, full: bool) -> None:
     tree = parse_html(body)
-    root = tree.root
-    if root is None:
-        return
-    if source.mode == "full":
-        _read_full(tree, root, draft)
-        if says_little(draft.blocks) and b"<template" in body:
-            _read_templates(body, source, draft)
-        return
-    _read_basic(tree, root, draft)
+    if tree.root is not None:
+        (_read_full if full else _read_basic)(tree, tree.root, draft)
 
 
 def with_open_templates(body: bytes) -> bytes:
@@ -187,10 +184,8 @@ def _read_templates(body: bytes, source: Source, draft: PageDraft) -> None:
     """Takes the text of a page without text from its templates, which a script fills in."""
     shown = PageDraft(source)
     shown.charset = draft.charset
-    tree = parse_html(with_open_templates(body))
-    if tree.root is not None:
-        _read_full(tree, tree.root, shown)
-        draft.blocks, draft.frame = shown.blocks, shown.frame
+    _read_with_tree(with_open_templates(body), shown, full=True)
+    draft.blocks, draft.frame = shown.blocks, shown.frame
 
 
 def read_embedded_html(body: bytes, url: str, draft: PageDraft, content_type: str, *, inside: str) -> None:
@@ -209,7 +204,7 @@ def read_embedded_html(body: bytes, url: str, draft: PageDraft, content_type: st
 
 def _read_full(tree: LexborHTMLParser, root: LexborNode, draft: PageDraft) -> None:
     """Everything. What attributes single out is chosen by the parser in one go, as every choice costs a walk."""
-    base: LexborNode | None = None
+    base: str | None = None
     styled: list[str] = []
     frames: list[LexborNode] = []
     backgrounds: list[str] = []
@@ -224,8 +219,8 @@ def _read_full(tree: LexborHTMLParser, root: LexborNode, draft: PageDraft) -> No
         if "background" in attributes and len(backgrounds) < MAX_LINKS:
             backgrounds.append(attributes["background"] or "")
         if base is None and node.tag_id == BASE and "href" in attributes:
-            base = node
-        elif len(frames) < _MOST_NAMED and is_marked_frame(node, attributes):
+            base = attributes["href"] or ""
+        elif len(frames) < MOST_NAMED and is_marked_frame(node, attributes):
             frames.append(node)
     walk = _Walk(draft, root, base)
     walk.frame(frames)
@@ -238,7 +233,7 @@ def _read_full(tree: LexborHTMLParser, root: LexborNode, draft: PageDraft) -> No
 def _read_basic(tree: LexborHTMLParser, root: LexborNode, draft: PageDraft) -> None:
     """Title and links. The parser chooses what attributes show: to look through the bytes for them takes far longer."""
     nodes = [(tag, node) for node in root.traverse() if (tag := node.tag_id) in _BASIC_TAGS]
-    finder = LinkCollector(draft, alts=False, base=_base_element(nodes))
+    finder = LinkCollector(draft, alts=False, base=_base_of(nodes))
     for tag, node in nodes:
         if tag != BASE:
             ELEMENT_METHODS[tag](finder, node, node.attributes)
@@ -249,24 +244,21 @@ def _read_basic(tree: LexborHTMLParser, root: LexborNode, draft: PageDraft) -> N
     finder.settle_basic()
 
 
-class _Walk(LinkCollector):
+class _Walk(BlockCollector):
     """The blocks and links of one page. Used once."""
 
-    def __init__(self, draft: PageDraft, root: LexborNode, base: LexborNode | None) -> None:
-        super().__init__(draft, alts=True, base=base)
-        self._blocks = draft.blocks
+    def __init__(self, draft: PageDraft, root: LexborNode, base: str | None) -> None:
+        super().__init__(draft, base=base)
         self._nodes = root.traverse(include_text=True, skip_empty=True)
         self._pieces: list[str] = []
         self._holders: dict[int, _Holder] = {}
         self._hidden: set[int] = set()
-        self._framed: set[int] = set()
-        self._room = MAX_TEXT
 
     def frame(self, nodes: Iterable[LexborNode]) -> None:
         """All text in these elements is part of the page's frame."""
         for node in nodes:
-            if node.mem_id not in self._framed:
-                self._framed.update([inner.mem_id for inner in node.traverse()])
+            if node.mem_id not in self.framed:
+                self.framed.update([inner.mem_id for inner in node.traverse()])
 
     def run(self) -> None:
         """The hot loop: every node of the page passes here once."""
@@ -301,7 +293,7 @@ class _Walk(LinkCollector):
                     methods[tag](self, node, node.attributes)
         if pieces:
             flush(current, kind)
-        self._show_alts()
+        self.show_alts()
 
     def _pass_raw(self, node: LexborNode) -> None:
         """Passes over the text of a script, a style sheet, a title: it is not text of the page."""
@@ -321,7 +313,7 @@ class _Walk(LinkCollector):
     def _break(self, node: LexborNode, attributes: object) -> None:
         """One line break is a blank; two in a row end a paragraph, as old pages write them."""
         if self._pieces:
-            self._pieces.append(_PART if self._pieces[-1] == _BREAK else _BREAK)
+            self._pieces.append(PART if self._pieces[-1] == _BREAK else _BREAK)
 
     def _flush(self, number: int, kind: BlockKind) -> None:
         """Ends the block that the pieces make, all of which one element holds."""
@@ -330,31 +322,9 @@ class _Walk(LinkCollector):
         pieces.clear()
         if number == _NOWHERE:
             return
-        for part in text.split(_PART) if _PART in text else (text,):
-            # As `fold_whitespace`, without the call: pages have hundreds of blocks.
-            said = part.strip()
-            if "  " in said or has_odd_blank(said):
-                said = " ".join(said.split())
-            if not said:
-                continue
-            self._room -= len(said)
-            if self._room < 0 or len(self._blocks) >= MAX_BLOCKS:
-                self._draft.warn(TEXT_CUT)
-                return
-            if number in self._framed:
-                self._draft.frame.add(len(self._blocks))
-            is_link = kind is _PARAGRAPH and said == self.anchor
-            self._blocks.append(_new_block(Block, (_LINK if is_link else kind, said)))
-        if self.alts:
-            self._show_alts()
-
-    def _show_alts(self) -> None:
-        """Texts of pictures follow the block in which the pictures stood."""
-        for alt in self.alts:
-            self._room -= len(alt)
-            if self._room >= 0 and len(self._blocks) < MAX_BLOCKS:
-                self._blocks.append(Block(_ALT, alt))
-        self.alts.clear()
+        self.add_block(
+            number, kind, map(fold_whitespace, text.split(PART)) if PART in text else (fold_whitespace(text),)
+        )
 
     def _holder(self, node: LexborNode, number: int, tag: int) -> _Holder:
         """The block with the text under an element that has no kind of its own."""

@@ -114,23 +114,23 @@ def _tag_numbers() -> dict[str, int]:
     return found
 
 
-_TAG_NUMBERS = _tag_numbers()
-TEXT: int = _TAG_NUMBERS[_TEXT]
-KIND_OF: dict[int, BlockKind] = {_TAG_NUMBERS[name]: kind for name, kind in ELEMENT_KINDS.items()}
-BLOCKS: frozenset[int] = frozenset(_TAG_NUMBERS[name] for name in (*ELEMENT_KINDS, *_PLAIN_BLOCKS))
-PARAGRAPH: int = _TAG_NUMBERS["p"]
-ANCHOR: int = _TAG_NUMBERS["a"]
-AREA: int = _TAG_NUMBERS["area"]
-BREAK: int = _TAG_NUMBERS["br"]
-BASE: int = _TAG_NUMBERS["base"]
-CONTENT: frozenset[int] = frozenset(_TAG_NUMBERS[name] for name in ("article", "main"))
+TAG_NUMBERS = _tag_numbers()
+TEXT: int = TAG_NUMBERS[_TEXT]
+KIND_OF: dict[int, BlockKind] = {TAG_NUMBERS[name]: kind for name, kind in ELEMENT_KINDS.items()}
+BLOCKS: frozenset[int] = frozenset(TAG_NUMBERS[name] for name in (*ELEMENT_KINDS, *_PLAIN_BLOCKS))
+PARAGRAPH: int = TAG_NUMBERS["p"]
+ANCHOR: int = TAG_NUMBERS["a"]
+AREA: int = TAG_NUMBERS["area"]
+BREAK: int = TAG_NUMBERS["br"]
+BASE: int = TAG_NUMBERS["base"]
+CONTENT: frozenset[int] = frozenset(TAG_NUMBERS[name] for name in ("article", "main"))
 """Elements whose own header and footer belong to what a page says."""
-MENUS: frozenset[int] = frozenset(_TAG_NUMBERS[name] for name in ("nav", "menu"))
+MENUS: frozenset[int] = frozenset(TAG_NUMBERS[name] for name in ("nav", "menu"))
 """Elements that hold nothing but ways to other places."""
 ACTIONS: dict[int, ElementAction] = {
     **dict.fromkeys(BLOCKS, ElementAction.BLOCK),
-    **{_TAG_NUMBERS[name]: ElementAction.HIDE for name in _HIDDEN_ELEMENTS},
-    **{_TAG_NUMBERS[name]: ElementAction[action.upper()] for name, action in _ELEMENT_ACTIONS.items()},
+    **{TAG_NUMBERS[name]: ElementAction.HIDE for name in _HIDDEN_ELEMENTS},
+    **{TAG_NUMBERS[name]: ElementAction[action.upper()] for name, action in _ELEMENT_ACTIONS.items()},
 }
 
 
@@ -159,10 +159,21 @@ def is_frame(node: LexborNode) -> bool:
 
 def is_marked_frame(node: LexborNode, attributes: Mapping[str, str | None]) -> bool:
     """Whether an element that `FRAME_SELECTOR` chose is frame by its role, its class or its id."""
+    return is_frame_anywhere(attributes) or (is_frame_outside(attributes) and not is_in_content(node))
+
+
+def is_frame_anywhere(attributes: Mapping[str, str | None]) -> bool:
+    """Whether the role of an element makes it frame even inside of an article."""
     role = attributes.get("role")
-    if role in _NAVIGATION or role in _OVERLAYS:
+    return role in _NAVIGATION or role in _OVERLAYS
+
+
+def is_frame_outside(attributes: Mapping[str, str | None]) -> bool:
+    """Whether role, class or id make an element frame outside of articles."""
+    names = attributes.get("class") or ""
+    if attributes.get("role") in _FRAME_ROLES or _FRAME_NAMES.search(names):
         return True
-    return _is_marked(attributes.get("class") or "", attributes.get("id") or "", role) and not is_in_content(node)
+    return bool(_COOKIES.search(names) or _COOKIES.search(attributes.get("id") or ""))
 
 
 def is_in_content(node: LexborNode) -> bool:
@@ -175,9 +186,3 @@ def is_in_content(node: LexborNode) -> bool:
             return True
         above = above.parent
     return False
-
-
-def _is_marked(names: str, identifier: str, role: str | None) -> bool:
-    if role in _FRAME_ROLES or _FRAME_NAMES.search(names):
-        return True
-    return bool(_COOKIES.search(names) or _COOKIES.search(identifier))

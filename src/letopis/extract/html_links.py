@@ -58,7 +58,7 @@ class LinkCollector:
     since somebody cleared them, `join` what makes addresses of references.
     """
 
-    def __init__(self, draft: PageDraft, *, alts: bool, base: LexborNode | None) -> None:
+    def __init__(self, draft: PageDraft, *, alts: bool, base: str | None) -> None:
         self.anchor = ""
         self.alts: list[str] = []
         self._keep_alts = alts
@@ -66,7 +66,8 @@ class LinkCollector:
         self._links = draft.links
         self._head = HtmlHead()
         self._bare = 0
-        self._base(base)
+        if base is not None:
+            draft.base = join(draft.url, base) or draft.url
         self.join = _reference_joiner(draft)
 
     def styled(self, styles: Sequence[str]) -> None:
@@ -99,11 +100,6 @@ class LinkCollector:
             del self._links[MAX_LINKS:]
             self._draft.warn("there are more links than are kept; the rest was left out")
 
-    def _base(self, node: LexborNode | None) -> None:
-        """The first `<base>` applies to all links, wherever it is."""
-        if node is not None:
-            self._draft.base = join(self._draft.url, node.attributes.get("href") or "") or self._draft.url
-
     def _add(
         self, ref: str | None, type: LinkType, text: str = "", rel: str | None = "", title: str | None = ""
     ) -> str:
@@ -115,8 +111,7 @@ class LinkCollector:
         return target
 
     def _a(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
-        href = attributes.get("href")
-        if href is None:
+        if attributes.get("href") is None:
             return
         only = node.child
         if only is not None and only.tag_id == TEXT and only.next is None:  # most links hold one text
@@ -125,20 +120,19 @@ class LinkCollector:
             text = node.text(separator=_JOINT)[:MAX_FIELD]
             if _JOINT in text:
                 text = _spaced_text(node)
-        # As `fold_whitespace`, without the call: pages have hundreds of links.
-        text = text.strip()
-        if "  " in text or not text.isprintable():
-            text = " ".join(text.split())
+        self._anchor(attributes, fold_whitespace(text), _AREA if node.tag_id == AREA else _A, node.mem_id)
+
+    def _anchor(self, attributes: dict[str, str | None], text: str, kind: LinkType, number: int) -> None:
+        """A link that a reader can follow, with the text that it shows."""
         self.anchor = text
-        target = self.join(href)
+        target = self.join(attributes["href"] or "")
         if target is None or len(self._links) > MAX_LINKS:
             return
-        kind = _AREA if node.tag_id == AREA else _A
         if text and len(attributes) == 1:  # nothing but an address, as most links
             self._links.append(_new_link(Link, (target, kind, text, "", "")))
             return
         if not text:
-            self._bare = node.mem_id
+            self._bare = number
             text = fold_whitespace((attributes.get("alt") or "")[:MAX_FIELD])
         rel, title = attributes.get("rel") or "", attributes.get("title") or ""
         self._links.append(_new_link(Link, (target, kind, text, rel, title)))
@@ -156,7 +150,7 @@ class LinkCollector:
             self._sizes(srcset, alt, target)
         if "longdesc" in attributes:
             self._add(attributes["longdesc"], _LINK, rel=CITED)
-        if alt and self._bare and _is_inside(node, self._bare):
+        if alt and self._bare and self._is_in_bare(node):
             self._name_link(alt)
         if alt and self._keep_alts and len(self.alts) < MAX_BLOCKS:
             self.alts.append(alt)
@@ -167,6 +161,10 @@ class LinkCollector:
             target = self.join(ref)
             if target is not None and target != shown and len(self._links) <= MAX_LINKS:
                 self._links.append(_new_link(Link, (target, _IMG, alt, "srcset", "")))
+
+    def _is_in_bare(self, node: LexborNode) -> bool:
+        """Whether a picture stands in the last link that shows no text."""
+        return _is_inside(node, self._bare)
 
     def _name_link(self, alt: str) -> None:
         """A link that shows only a picture is called what the picture is called."""
@@ -218,7 +216,7 @@ class LinkCollector:
         if src:
             self._add(src, _SCRIPT)
         if attributes.get("type") == "application/ld+json" and len(self._head.ld) < 32:
-            self._head.ld.append(node.text()[:_LD_LIMIT])
+            self._head.ld.append(self._text_of(node)[:_LD_LIMIT])
 
     def _meta(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
         self._head.add(attributes)
@@ -236,7 +234,10 @@ class LinkCollector:
         self._draft.declared_language = primary_language(attributes.get("lang") or attributes.get("xml:lang") or "")
 
     def _style(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
-        self._styles(node.text())
+        self._styles(self._text_of(node))
+
+    def _text_of(self, node: LexborNode) -> str:
+        return node.text()
 
     def _styles(self, text: str) -> None:
         for ref in css_refs(text[:_STYLE_LIMIT]):

@@ -1,0 +1,14 @@
+"""Pages in HTML, in C."""
+
+def events(
+    body: bytes, full: bool, /
+) -> (
+    tuple[
+        str | None,
+        list[tuple[str, dict[str, str | None] | None, str, int]],
+        list[tuple[int, int, dict[str, str | None] | None, int]],
+        list[str],
+        list[str | None],
+    ]
+    | None
+): ...
