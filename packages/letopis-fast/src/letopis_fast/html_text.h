@@ -89,7 +89,8 @@ static int append(Buffer *to, const void *bytes, Py_ssize_t size)
         to->bytes = grown;
         to->room = room;
     }
-    memcpy(to->bytes + to->size, bytes, (size_t)size);
+    if (size)
+        memcpy(to->bytes + to->size, bytes, (size_t)size);
     to->size += size;
     return 1;
 }
