@@ -168,6 +168,11 @@ def test_text_that_is_not_utf_8_is_left_to_the_parser():
     assert READ_EVENTS(b"<p>\xe9</p>", True) is None
 
 
+def test_what_frames_hold_is_taken_once_however_deep_they_nest():
+    frames = [(first, 0, None, 100_000) for first in range(1, 20_000)]
+    assert html_blocks._framed_numbers(frames) == set(range(1, 100_001))
+
+
 def test_without_the_part_in_c_pages_are_read_from_their_tree(monkeypatch):
     monkeypatch.setattr(html_blocks, "read_events", None)
     page = read_page(b"<title>T</title><p>Text <a href=x>link</a>", URL, HTML)

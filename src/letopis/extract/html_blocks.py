@@ -137,7 +137,8 @@ def _framed_numbers(frames: Sequence[Frame]) -> set[int]:
             if named == MOST_NAMED or not _is_frame(attributes, in_content):
                 continue
             named += 1
-        framed.update(range(first, last + 1))
+        if first not in framed:  # what stands in another frame is there already, however deep
+            framed.update(range(first, last + 1))
     return framed
 
 
