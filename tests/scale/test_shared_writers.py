@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ import pytest
 from services import ObjectServer
 
 from letopis import Archive, Put
-from letopis.archive import RecordedCapture
+from letopis.archive import RecordedCapture, compaction
+from letopis.archive.compaction import kept_versions
 from letopis.archive.records import capture_of_put
 from letopis.catalog import Cursor
 from letopis.catalog.leases import UPKEEP, PackClaims
-from letopis.config import Settings
+from letopis.config import Settings, StoreSettings
 from letopis.errors import Busy, NotReady
 from letopis.store.bucket import Bucket
 
@@ -94,6 +96,27 @@ def test_compaction_leaves_the_log_alone_that_another_writes(scaled_settings: Se
         assert other.compact().finished
         one.put(URL, b"next", START + 20 * DAY)
         assert [other.get(URL, version=number).body[-1:] for number in (0, 7, 8)] == [b"0", b"7", b"t"]
+        assert list(other.verify()) == []
+
+
+def test_a_version_that_is_recorded_while_retention_is_applied_is_kept(
+    scaled_settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = replace(scaled_settings, store=replace(scaled_settings.store, keep_versions=2))
+    with two(settings, tmp_path) as (one, other):
+        for day in range(4):
+            one.put(URL, b"body %d" % day, START + day * DAY)
+        asked: list[int] = []
+
+        def while_another_records(times: Sequence[int], rules: StoreSettings, now: int) -> list[bool]:
+            asked.append(len(times))
+            if len(asked) == 1:
+                other.put(URL, b"meanwhile", START + 9 * DAY)
+            return kept_versions(times, rules, now)
+
+        monkeypatch.setattr(compaction, "kept_versions", while_another_records)
+        assert one.compact().dropped_versions == 3
+        assert [other.get(URL, version=number).body for number in (0, 1)] == [b"body 3", b"meanwhile"]
         assert list(other.verify()) == []
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby
+from itertools import accumulate, compress, groupby
 from typing import TYPE_CHECKING, Literal
 
 from letopis.archive.records import SENT_PREFIX, SET_PREFIXES, SOURCE_PREFIX, PackNote, set_part_of_key, url_of_key
@@ -277,14 +277,18 @@ class Compaction:
         versions = self._catalog.versions.of(row.id)
         if not has_retention_rules(self._settings):
             return versions
-        flags = kept_versions([version.time for version in versions], self._settings, self._now)
-        if all(flags):
+        if len(keep := self._kept(versions)) == len(versions):
             return versions
-        keep = [version for version, flag in zip(versions, flags, strict=True) if flag]
         with self._catalog.transaction() as cursor:
+            # Asked again: an agent on another machine may have recorded a version meanwhile.
+            keep = self._kept(self._catalog.versions.of(row.id, cursor))
             self._dropped += self._catalog.versions.drop(cursor, row.id, [version.id for version in keep])
             self._catalog.resources.set_count(cursor, row.id, len(keep))
         return keep
+
+    def _kept(self, versions: Sequence[VersionRow]) -> list[VersionRow]:
+        flags = kept_versions([version.time for version in versions], self._settings, self._now)
+        return list(compress(versions, flags))
 
     def _entry(self, seen: _KeptCheck, version: bool) -> ChainEntry | None:
         note = PackNote(seen.status, self._catalog.heads.get(seen.head), version=version)
