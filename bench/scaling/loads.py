@@ -51,7 +51,7 @@ def tend(archive: Archive, name: str, count: int, batch: int) -> None:
     for number in range(count):
         if number % 20 == 0:
             table.extend(name, now, now + 600_000)
-        table.take_in(name, now)
+        table.take_in(name, held, now)
         table.agents(now)
         table.spent(name, now, held)
         table.take(name, now, now + 600_000, 1)

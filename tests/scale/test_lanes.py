@@ -444,10 +444,10 @@ def test_links_to_a_host_wait_for_its_owner_while_it_has_one(pair: tuple[Archive
     mine, theirs = host_leases(one), host_leases(other)
     ((there, _),) = theirs.take("owner", 0, 1000, 9)
     commit_links(one, agent, 1, THERE + "new")
-    assert mine.take_in("me", 999) == [], "it would hold the commits of the owner up"
-    assert theirs.take_in("owner", 999) == [there]
+    assert mine.take_in("me", [], 999) == [], "it would hold the commits of the owner up"
+    assert theirs.take_in("owner", [there], 999) == [there]
     commit_links(one, agent, 2, THERE + "newer")
-    assert mine.take_in("me", 1000) == [there], "the owner has gone"
+    assert mine.take_in("me", [], 1000) == [there], "the owner has gone"
 
 
 def test_links_that_were_sent_move_with_the_archive(pair: tuple[Archive, Archive], tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ milliseconds.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 from zlib import crc32
 
@@ -338,9 +338,9 @@ class HostLeases:
         held = {(int(host), int(fence)) for host, fence in rows}
         return {host for host, fence in fences if (host, fence) not in held}
 
-    def take_in(self, owner: str, now: int) -> list[int]:
+    def take_in(self, owner: str, held: Iterable[int], now: int) -> list[int]:
         """Adds what others found to the queues of the hosts of `owner`, and of hosts without one; `Queues.take_in`."""
-        return self._queues.take_in(_MOST_TAKEN_IN, owner, now)
+        return self._queues.take_in(_MOST_TAKEN_IN, owner, held, now)
 
     def is_idle(self, now: int) -> bool:
         """Whether no host has anything due, and nothing waits that could become due."""

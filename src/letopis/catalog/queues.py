@@ -39,11 +39,11 @@ CREATE INDEX IF NOT EXISTS inbox_host ON inbox (host);
 """
 """URLs that were found by agents which must not add to the URLs of their hosts; see `Queues.take_in`."""
 _RECEIVERS = (
-    "SELECT id FROM host WHERE (owner = ? OR lease_until <= ?) AND id IN (SELECT h.id FROM host h WHERE h.owner = ? "
-    "AND (SELECT 1 FROM inbox i WHERE i.host = h.id LIMIT 1) IS NOT NULL UNION ALL "
-    "SELECT host FROM (SELECT host FROM inbox ORDER BY id LIMIT ?) first) ORDER BY id "
+    "SELECT id FROM host WHERE (owner = ? OR lease_until <= ?) AND id IN "
+    "({0}SELECT host FROM (SELECT host FROM inbox ORDER BY id LIMIT 1000) oldest) ORDER BY id "
 )
 """Hosts of one owner for which URLs wait there, and hosts without an owner among those of the oldest of these URLs."""
+_HELD = "SELECT host FROM inbox WHERE host = ANY(?::bigint[]) UNION ALL "
 _PLANNED = ("smallint", "bigint", "bytea", "bigint")
 _PAUSED = ("text", "bigint", "bigint", "float8", "bigint", "integer", "bigint")
 _URL_COLUMNS = ("url_key", "url", "host", "depth", "priority")
@@ -151,18 +151,20 @@ class Queues:
         """Whether URLs wait there for their hosts."""
         return has_table(self._database, _INBOX) and self._database.one("SELECT 1 FROM inbox LIMIT 1") is not None
 
-    def take_in(self, most: int, owner: str = "", now: int = 2**62) -> list[int]:
+    def take_in(self, most: int, owner: str = "", held: Iterable[int] = (), now: int = 2**62) -> list[int]:
         """Adds URLs that wait there for hosts which no transaction writes to now; the hosts that may have got any.
 
-        With an `owner` only those of its hosts, and of hosts that nobody owns `now`: commits of other agents never
-        wait. A transaction that adds to a host or takes out for it has locked it, so a URL is added once however often
-        it was sent, and is always in one of the two places.
+        With an `owner` only those of the hosts that it has `held`, and of hosts that nobody owns `now`: commits of
+        other agents never wait. A transaction that adds to a host or takes out for it has locked it, so a URL is added
+        once however often it was sent, and is always in one of the two places.
         """
         if not self.has_inbox():
             return []
         dialect = self._database.dialect
         with self._database.transaction(beside=True, first=dialect.by_keys) as cursor:
-            found = cursor.all(_RECEIVERS + dialect.skip_locked, (owner, now, owner, most))
+            own = (f"{{{','.join(map(str, held))}}}",) if owner and dialect.beside else ()
+            receivers = _RECEIVERS.format(_HELD if own else "") + dialect.skip_locked
+            found = cursor.all(receivers, (owner, now, *own))
             hosts = [int(row[0]) for row in found]
             rows = cursor.all(
                 "SELECT id, url_key, url, host, depth, priority FROM inbox "

@@ -155,7 +155,8 @@ class LeaseManager:
             self._leases.extend(self.owner, now, now + self._span)
         agents = max(1, self._leases.agents(now))
         self._next = now + max(_TICK_MILLIS, _TICK_MILLIS_AN_AGENT * agents)
-        frontier.notice(host for host in self._leases.take_in(self.owner, now) if self._holds(host))
+        taken_in = self._leases.take_in(self.owner, self._keeper.held, now)
+        frontier.notice(host for host in taken_in if self._holds(host))
         unused = [host for host in self._keeper.held if frontier.idle(host) and not frontier.waiting_at(host)]
         self._free(frontier, self._leases.spent(self.owner, now, unused))
         fair = min(_MAX_HOSTS, -(-self._leases.counted_hosts(now) // agents))
