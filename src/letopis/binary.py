@@ -28,12 +28,7 @@ def encode_varint(number: int) -> bytes:
         return _SINGLE[number]
     if number < 0x4000:
         return bytes((number & 0x7F | 0x80, number >> 7))
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
+    return bytes((number & 0x7F | 0x80, number >> 7 & 0x7F | 0x80)) + encode_varint(number >> 14)
 
 
 def append_varint(out: bytearray, number: int) -> None:

@@ -77,23 +77,19 @@ def links_of_page(page: Page) -> PageLinks:
 
 
 def _lines(texts: Sequence[str], rels: Sequence[str], titles: Sequence[str]) -> str:
-    if not any(rels) and not any(titles):
+    lines = "\n".join(texts)
+    if "\t" in lines or lines.count("\n") >= len(texts):
+        # Folded by nearly every format, but perhaps not by plugins.
+        texts = [" ".join(text.split()) for text in texts]
         lines = "\n".join(texts)
-        if "\t" not in lines and lines.count("\n") == len(texts) - 1:
-            return lines
-    printable = "".join(texts).isprintable()
+    if not any(rels) and not any(titles):
+        return lines
     return "\n".join(
         [
-            text if not (rel or title) and (printable or text.isprintable()) else _line(text, rel, title)
+            f"{text}\t{' '.join(rel.split())}\t{' '.join(title.split())}" if rel or title else text
             for text, rel, title in zip(texts, rels, titles, strict=True)
         ]
     )
-
-
-def _line(text: str, rel: str, title: str) -> str:
-    # Folded by nearly every format, but perhaps not by plugins.
-    text = text if text.isprintable() else " ".join(text.split())
-    return f"{text}\t{' '.join(rel.split())}\t{' '.join(title.split())}" if rel or title else text
 
 
 def pack_links(pages: Iterable[RecordedPage]) -> tuple[list[int], bytes]:

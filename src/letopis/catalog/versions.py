@@ -285,7 +285,7 @@ class PendingRows:
         """Appends a version; returns the row with its new id."""
         if self._numbers is None:
             self._numbers = iter(self._cursor.numbers("version", self._most))
-        row = row._replace(id=next(self._numbers))
+        row = VersionRow(next(self._numbers), *row[1:])
         self._versions.append(row)
         return row
 

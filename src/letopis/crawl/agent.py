@@ -445,7 +445,8 @@ class Agent:
 
     def _meets(self, ticket: Ticket, ip: str) -> bool:
         """At the first meeting with a host: False, and the ticket is void, while its address needs a pause."""
-        if self._frontier.found_at(ticket.host_id, ip, self._now()):
+        known = self._frontier.address_of(ticket.host_id)
+        if known or self._frontier.found_at(ticket.host_id, ip, self._now()):
             return True
         self._put_off(ticket)
         return False

@@ -399,14 +399,18 @@ class TrapDetector:
         return ""
 
     def _shape(self, path: str, query: str, year: int) -> str:
-        segments = [part for part in path.split("/") if part]
-        if self._most_depth and len(segments) > self._most_depth:
-            return f"more than {self._most_depth} path segments"
-        if has_repeating_segments(segments):
-            return "a path that repeats itself"
-        if _has_session(path, query):
+        slashes = path.count("/")
+        # Most addresses are short and have no query: each question is asked only where the answer may be yes.
+        if slashes > 2 or 0 < self._most_depth < slashes:
+            segments = [part for part in path.split("/") if part]
+            if self._most_depth and len(segments) > self._most_depth:
+                return f"more than {self._most_depth} path segments"
+            if has_repeating_segments(segments):
+                return "a path that repeats itself"
+        if (query or ";" in path) and _has_session(path, query):
             return "a session in the address"
-        return "an endless calendar" if _far_date(path, query, year) else ""
+        has_date = query or _DATE_PATH.search(path) is not None
+        return "an endless calendar" if has_date and _far_date(path, query, year) else ""
 
     def _thin_out(self) -> None:
         """All counts decrease by the same until half of the patterns are gone; frequent ones stay."""
@@ -436,8 +440,6 @@ def _split(url: str) -> tuple[str, str, str]:
 
 
 def _has_session(path: str, query: str) -> bool:
-    if not query and ";" not in path:
-        return False
     pieces = [*query.split("&"), *path.partition(";")[2].split(";")]
     for piece in pieces:
         name, _, value = piece.partition("=")

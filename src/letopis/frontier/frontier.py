@@ -120,6 +120,7 @@ class Frontier:
         self._asked = [0, 0]
         self._dry_until = [0, 0]
         self._quiet_until = self._looked_until = 0
+        self._ip_pause = round(politeness.ip_delay * 1000)
         self._bandwidth = Bandwidth(politeness.bandwidth)
         self.share = NewUrlShare(politeness.new_share)
 
@@ -181,7 +182,7 @@ class Frontier:
     def _ready_ticket(self, now: int) -> Ticket | None:
         first = NEW if self.share.wants_new else AGAIN
         for kind in (first, 1 - first):
-            host = self._bench.take(kind, now, round(self._politeness.ip_delay * 1000))
+            host = self._bench.take(kind, now, self._ip_pause)
             if host is not None:
                 return self._ticket(host, kind, now)
         return None
@@ -298,7 +299,7 @@ class Frontier:
         self._bench.place(host, ip, 0)
         if host.group.ready > now:
             return False
-        host.group.ready = now + round(self._politeness.ip_delay * 1000)
+        host.group.ready = now + self._ip_pause
         return True
 
     def address_of(self, host_id: int) -> str:
@@ -316,7 +317,7 @@ class Frontier:
             host.crawl_delay = returned.crawl_delay
         host.failures = failures_in_a_row(host.failures, returned)
         host.ready = returned.finished + host_pause(self._politeness, host.crawl_delay, host.failures, returned)
-        self._bench.place(host, returned.ip, returned.finished + round(self._politeness.ip_delay * 1000))
+        self._bench.place(host, returned.ip, returned.finished + self._ip_pause)
 
     def _ticket(self, host: Host, kind: int, now: int) -> Ticket:
         url = host.queues[kind].pop()
@@ -364,7 +365,8 @@ class Frontier:
 
     def _others_wait(self, now: int) -> bool:
         """Hosts may be due that are not on the bench."""
-        return min(self._dry_until) <= now
+        new, again = self._dry_until
+        return new <= now or again <= now
 
     @property
     def _crowded(self) -> bool:

@@ -90,7 +90,10 @@ class RobotsFile:
     def allowed(self, url: str) -> bool:
         """Whether the agent may fetch an address."""
         path = path_and_query(url)
-        return next((rule.allows for rule in self._rules if rule.matches(path)), True)
+        for rule in self._rules:
+            if path.startswith(rule.pieces[0]) and rule.matches(path):
+                return rule.allows
+        return True
 
     def _read(self, text: str) -> None:
         meant: list[_Group] = []

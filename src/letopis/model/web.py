@@ -14,9 +14,9 @@ Headers = tuple[tuple[str, str], ...]
 
 def header(headers: Headers, name: str, default: str = "") -> str:
     """The first value of a field, whatever the case of its name."""
-    wanted = name.lower()
+    wanted, length = name.lower(), len(name)
     for key, value in headers:
-        if key.lower() == wanted:
+        if len(key) == length and key.lower() == wanted:  # the first costs less, and hardly ever holds
             return value
     return default
 
