@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -72,7 +72,7 @@ def demo_web(hosts: int = 2, pages: int = 20) -> Iterator[Web]:
         yield made
 
 
-TESTER = replace(COMMAND_LINE, name="tester")
+TESTER = COMMAND_LINE._replace(name="tester")
 
 
 def ask(

@@ -7,7 +7,6 @@ killing it at any point loses nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, compress, groupby
 from typing import TYPE_CHECKING, Literal
 
@@ -57,8 +56,7 @@ _SIBLINGS = 12
 _DOCUMENTS_AT_ONCE = 256
 
 
-@dataclass(frozen=True, slots=True)
-class CompactReport:
+class CompactReport(NamedTuple):
     """What a compaction did."""
 
     documents: int

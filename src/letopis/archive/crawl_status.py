@@ -4,7 +4,6 @@ visits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -19,8 +18,7 @@ PlanState = Literal["known", "new", "again", "held", "gone"]
 _STATES: dict[int, PlanState] = {KNOWN: "known", NEW: "new", AGAIN: "again", HELD: "held", GONE: "gone"}
 
 
-@dataclass(frozen=True, slots=True)
-class HostStatus:
+class HostStatus(NamedTuple):
     """A host that was crawled; `failures` in a row, `crawl_delay` in seconds.
 
     `waiting` pages were never visited, `due` ones should be revisited; both are counted up to a thousand.
@@ -35,8 +33,7 @@ class HostStatus:
     due: int
 
 
-@dataclass(frozen=True, slots=True)
-class NextVisit:
+class NextVisit(NamedTuple):
     """A page that will be revisited, and when."""
 
     url: str

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from letopis.archive.archive import Archive, of_archive
 from letopis.catalog.audit import DAY, UseCounts
@@ -44,6 +43,7 @@ from letopis.errors import Busy, NotFound, Refused, UsageError
 from letopis.fetch import Origin
 from letopis.model import parse_duration, to_millis
 from letopis.model.rights import OWN, READ, WRITE
+from letopis.tuples import NamedTuple
 
 __all__ = [
     "CANCELLED", "CANCELLED_WHILE_RUNNING", "COMMAND_LINE", "DONE", "ENDED", "FAILED", "PAUSED", "TO_CANCEL",
@@ -72,8 +72,7 @@ class QueueFull(Busy):
     http_status = 429
 
 
-@dataclass(frozen=True, slots=True)
-class JobQuery:
+class JobQuery(NamedTuple):
     """A parsed job file. `refresh` is empty, a duration such as `1h`, or `use`; `xml` is the whole file.
 
     `savefile` names the file that gets a copy of every result; empty for none.
@@ -93,8 +92,7 @@ class JobQuery:
         return self.name or f"{self.package}-{zlib.crc32(self.xml):08x}"
 
 
-@dataclass(frozen=True, slots=True)
-class Requester:
+class Requester(NamedTuple):
     """A name with rights. Jobs of `system` requesters (daemons) come after those of people in the queue."""
 
     name: str
@@ -122,8 +120,7 @@ COMMAND_LINE = Requester("command line", READ | WRITE | OWN, "cli")
 # When a stored query runs again
 
 
-@dataclass(frozen=True, slots=True)
-class RefreshBounds:
+class RefreshBounds(NamedTuple):
     """Shortest and longest interval of a use-driven refresh, in milliseconds."""
 
     least: int

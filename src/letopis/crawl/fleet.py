@@ -18,7 +18,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import replace
 from functools import reduce
 from importlib import import_module
 from typing import Any
@@ -165,7 +164,7 @@ class Fleet:
 
     async def _start(self, index: int, limits: CrawlLimits) -> asyncio.subprocess.Process:
         """An agent with its task on a line that stays open: it reads the end of it when this process is gone."""
-        options = replace(self._options, limits=limits)
+        options = self._options._replace(limits=limits)
         task = AgentTask(self._archive.settings, options, Shard(index, self._agents), self._around)
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", _AGENT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
@@ -260,7 +259,7 @@ def crawl_on_cluster(client: Any, settings: Settings, options: CrawlOptions, age
     total = CrawlStats()
     tasks = []
     for index in range(agents):
-        own = replace(options, limits=options.limits.shared(index, agents))
+        own = options._replace(limits=options.limits.shared(index, agents))
         tasks.append(client.submit(agent_task, settings, own, flag, pure=False, retries=3))
     try:
         for task in _dask().as_completed(tasks):

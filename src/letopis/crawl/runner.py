@@ -13,7 +13,7 @@ from contextlib import (
     nullcontext,
     suppress,
 )
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -60,6 +60,7 @@ from letopis.look.robots import RobotsCache
 from letopis.look.visitor import LookOptions, Visitor, user_agent
 from letopis.model import to_millis
 from letopis.schedule.policies import VisitState, make_policy
+from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
 from letopis.urls import parse_seed_url
 from letopis.urls.scope import Scope, ScopeKind, Scopes
@@ -79,8 +80,7 @@ _LEASED_BATCH = 32
 """URLs of a host that an agent of a fleet asks for at once: its questions cross a network."""
 
 
-@dataclass(frozen=True, slots=True)
-class CrawlOptions:
+class CrawlOptions(NamedTuple):
     """What to crawl. Without seeds, the planned crawls continue."""
 
     seeds: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class CrawlOptions:
     revisit_now: bool = False
     private_ok: bool = True
     origin: Origin = "cli"
-    limits: CrawlLimits = field(default_factory=CrawlLimits)
+    limits: CrawlLimits = CrawlLimits()
     limit: int | None = None
     max_hosts: int | None = None
     rules: str = ""

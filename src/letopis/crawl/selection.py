@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -265,8 +265,7 @@ def filter_facts(look: Observation, depth: int) -> FilterFacts:
     response, page = look.response, look.page
     host = response.url.partition("://")[2].partition("/")[0]
     known = _address_facts(response.url, host, depth)
-    return replace(
-        known,
+    return known._replace(
         type=page.content_type if page else response.header("content-type").partition(";")[0],
         status=response.status,
         bytes=len(response.body),

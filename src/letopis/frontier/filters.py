@@ -21,7 +21,6 @@ import math
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -51,8 +50,7 @@ _MOST_NESTED = 50
 _MOST_CHARACTERS = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class FilterFacts:
+class FilterFacts(NamedTuple):
     """The fields of a filter. None: not known yet."""
 
     url: str | None = None
@@ -76,8 +74,7 @@ class _Token(NamedTuple):
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class CrawlFilter:
+class CrawlFilter(NamedTuple):
     """A parsed expression; an empty text accepts everything."""
 
     text: str
@@ -292,8 +289,7 @@ _MOST_WORTH = 0.99
 """Below 1, so that the integer part of a priority is the number of poor pages before it."""
 
 
-@dataclass(frozen=True, slots=True)
-class CrawlFocus:
+class CrawlFocus(NamedTuple):
     """What a crawl is about. Empty parts do not count.
 
     `keywords` are lower-case words, or phrases of words with blanks between. A page's links are followed when its score
@@ -306,8 +302,7 @@ class CrawlFocus:
     patience: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class LinkInterest:
+class LinkInterest(NamedTuple):
     """What a page means for its links: whether to follow, with which priority, how far from a good page."""
 
     score: float

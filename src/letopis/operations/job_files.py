@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from copy import copy
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -204,7 +203,7 @@ def with_permission(query: JobQuery, settings: Settings) -> JobQuery:
     """The query; where a step answers what only owners may ask, and it does not say who sees it, only they do."""
     is_private = any(one.right == OWN and not one.changes for one in _operations_of(query, settings))
     if is_private and read_xml(query.xml, _JOB_FILE).get("permission") is None:
-        return replace(query, permission=query.permission | OWN)
+        return query._replace(permission=query.permission | OWN)
     return query
 
 

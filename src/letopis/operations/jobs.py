@@ -7,7 +7,6 @@ to accounts with the rights in its `permission`; it runs with the rights of its 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Literal
@@ -80,7 +79,7 @@ def submit_job(context: Context, asked: SubmitCommand) -> Value[Job] | Document:
     Private and loopback addresses are refused over HTTP unless the owner allowed them.
     """
     requester = requester_of(context)
-    requester = replace(requester, system=requester.system or asked.system)
+    requester = requester._replace(system=requester.system or asked.system)
     job = job_of(JobQueue(context.archive).submit(read_query(context, asked.xml), requester, keep=asked.keep))
     return ended_result(context, job) if asked.wait else Value(job)
 

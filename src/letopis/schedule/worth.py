@@ -36,9 +36,9 @@ import math
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from letopis.errors import Damaged
+from letopis.tuples import NamedTuple
 
 Belief = tuple[float, float]
 """Shape and scale (seconds)."""
@@ -84,8 +84,7 @@ def tail_integral(power: float, x: float) -> float:
     return math.expm1((1.0 - power) * log) / (1.0 - power)
 
 
-@dataclass(frozen=True, slots=True)
-class FreshnessObjective:
+class FreshnessObjective(NamedTuple):
     """Share of fresh copies where a page weighs rate ** alpha; alpha 1 counts captured changes."""
 
     alpha: float
@@ -132,7 +131,6 @@ def _solve_gain(power: float, wanted: float) -> float:
     return x
 
 
-@dataclass(frozen=True, slots=True)
 class AgeObjective:
     """Mean time since the first change that the copy lacks. Never abandons a page."""
 

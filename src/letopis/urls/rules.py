@@ -76,8 +76,7 @@ class UrlRuleVerdict(NamedTuple):
         return self.outcome in (UrlRuleOutcome.BAD_VALUE, UrlRuleOutcome.MISSING)
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(NamedTuple):
     """One parameter of a script. No `values`: any value will do."""
 
     name: str
@@ -85,16 +84,14 @@ class Variable:
     required: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class VarList:
+class VarList(NamedTuple):
     """The parameters that the script at `base` takes."""
 
     base: str
     variables: tuple[Variable, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RedirectRule:
+class RedirectRule(NamedTuple):
     """`base` is the same page as `target`."""
 
     base: str

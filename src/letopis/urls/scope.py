@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from letopis.errors import UsageError
 from letopis.lazy import lazy
+from letopis.tuples import NamedTuple
 from letopis.urls.normalization import host, normalize, registered_domain
 
 if TYPE_CHECKING:
@@ -90,8 +91,7 @@ class Scope:
                 return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Scopes:
+class Scopes(NamedTuple):
     """Several scopes as one: an address that any of them allows, and that `chosen` chooses."""
 
     scopes: tuple[Scope, ...]
