@@ -160,6 +160,18 @@ def test_a_page_with_one_version_is_said_to_have_nothing_to_compare(
     assert capsys.readouterr() == ("", "nothing to compare: both sides are version 0, of 2024-03-01T00:00:00Z\n")
 
 
+def test_two_versions_are_not_said_to_be_one_where_a_format_shows_no_difference(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = folder / "page.html"
+    for day, text in enumerate(("first", "second"), 2):
+        page.write_text(f'<p>{text}</p><a href="/">home</a>')
+        assert main(["--archive", str(folder), "put", f"{URL}new", str(page), "--at", f"2024-03-0{day}"]) == 0
+    capsys.readouterr()
+    assert main(["--archive", str(folder), "diff", f"{URL}new", "--format", "links", "--offline"]) == 0
+    assert capsys.readouterr() == ("", "versions 0 and 1 differ in nothing that 'links' shows\n")
+
+
 def test_a_file_that_is_not_there_is_said_to_be_missing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--archive", str(folder), "import", str(folder / "pages.txt")]) == 2
     assert capsys.readouterr().err == f"letopis: there is no {folder / 'pages.txt'}; check the path\n"

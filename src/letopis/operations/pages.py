@@ -208,7 +208,9 @@ def diff(context: Context, asked: DiffQuery) -> Document:
     old, new = diff_sides(context, asked)
     media_type = _MEDIA_TYPES.get(asked.format, "text/plain; charset=utf-8")
     shown = context.archive.difference(old, new, asked.format)
-    if not shown:
+    if not shown and old.number != new.number:
+        context.progress.remark(f"versions {old.number} and {new.number} differ in nothing that '{asked.format}' shows")
+    elif not shown:
         context.progress.remark(f"nothing to compare: both sides are version {new.number}, of {rfc3339(new.time)}")
     return Document([shown], media_type, row=_diff_row(context, asked, old, new) if context.wants_row else None)
 
