@@ -37,6 +37,8 @@ MAX_PAGES, MAX_PAGES_OF_SEVERAL = 8, 24
 """Pages that links can add for a query of one word, and for each word of several: those whose names match best."""
 _CANDIDATES = 3
 """How many times as many names are searched for those of a moment, before it becomes a part of the query."""
+_HELD_CLAUSES = 256
+"""Clauses whose pages are kept."""
 _STALE_SHARE = 20
 """One new version or check in so many rebuilds the index."""
 
@@ -83,6 +85,17 @@ class AnchorReader:
         words = self._words
         if words is None or words.snapshot is not snapshot:
             words = self._words = _AnchorVocabulary(snapshot, self.schema)
+        asked = clause, span, most
+        found = words.found.get(asked)
+        if found is None:
+            if len(words.found) >= _HELD_CLAUSES:
+                words.found.clear()
+            found = words.found[asked] = self._pages(words, *asked)
+        return found
+
+    def _pages(
+        self, words: _AnchorVocabulary, clause: QueryClause, span: tuple[int, int], most: int
+    ) -> dict[int, AnchorMatch]:
         query, enough = QueryBuilder(words).clause(clause), _CANDIDATES * most
         hits = best_documents(self._searcher, query, enough)
         found = self._best(hits, span, most)
@@ -198,6 +211,8 @@ class _AnchorVocabulary:
         self.further_forms = snapshot.further_forms
         self.having = snapshot.having
         self.sources = snapshot.sources
+        self.found: dict[tuple[QueryClause, tuple[int, int], int], dict[int, AnchorMatch]] = {}
+        """What clauses have found: one question asks for its hits, their number and their facets."""
 
     def places_of(self, word: str) -> tuple[str, ...]:
         """Texts of links are blocks of one kind."""

@@ -32,6 +32,8 @@ _MOST_READ = 50_000
 """Older versions that are read for one phrase; it takes one to three seconds."""
 _WHOLE_TEXTS = 64
 """Whole texts that are held while older versions are read."""
+_HELD_CHARACTERS = 2_000_000
+"""Text of pages that is held for questions after the first that showed them; the library holds a hundred blocks."""
 _MAX_FORMS = 64
 """Forms of one base that marks and surroundings look for."""
 
@@ -61,6 +63,8 @@ class WordSnapshot:
         self._members: dict[str, tuple[str, ...]] = {}
         self._places: dict[str, tuple[str, ...]] = {}
         self._languages: frozenset[str] | None = None
+        self._pages: dict[tuple[int, int], StoredPage] = {}
+        self._held = 0
 
     @cached_property
     def mark(self) -> WordIndexMark:
@@ -206,6 +210,16 @@ class WordSnapshot:
 
     def stored(self, address: Any) -> StoredPage:
         """What is kept of a document."""
+        place = address.segment_ord, address.doc
+        page = self._pages.get(place)
+        if page is None:
+            page = self._read_page(address)
+            if self._held > _HELD_CHARACTERS:
+                self._pages, self._held = {}, 0
+            self._pages[place], self._held = page, self._held + len(page.text)
+        return page
+
+    def _read_page(self, address: Any) -> StoredPage:
         try:
             data = self.searcher.doc(address).get_first("page")
             if is_kept_apart(data):

@@ -12,10 +12,12 @@ from word_chronicle import DATES
 from letopis import Archive
 from letopis.config import SearchSettings, Settings, StoreSettings
 from letopis.errors import SettingError
+from letopis.index import word_snapshot
 from letopis.index.query_language import parse_word_query
 from letopis.index.search_results import search
 from letopis.index.word_documents import WORDS_FORMAT
 from letopis.index.word_index import WordIndex
+from letopis.lazy import Query
 from letopis.model import Observation, Outcome, Response
 
 URL = "http://example.org/page"
@@ -190,3 +192,19 @@ def test_a_text_that_stands_twice_on_a_page_is_found_as_a_phrase_and_by_its_link
     small.put(URL, f"<html lang=en><title>t</title>{link}<h2>between</h2>{link}</html>".encode(), START)
     for asked in ('"the report"', 'link:"the report"', "link:report", "report"):
         assert urls(WordIndex(small), asked) == [(URL, 0)]
+
+
+def test_pages_are_held_for_further_questions_as_long_as_they_are_few(
+    small: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(word_snapshot, "_HELD_CHARACTERS", 500)
+    for number in range(20):
+        small.put(f"{URL}/{number}", page(f"fern {number} {'x' * 60}"), START)
+    index = WordIndex(small)
+    snapshot = index.snapshot()
+    places = [address for _, address in snapshot.hits(Query.term_query(snapshot.schema, "base", "fern", "freq"), 20)]
+    assert snapshot.stored(places[0]) is snapshot.stored(places[0])
+    held = [snapshot.stored(place) for place in places]
+    assert [snapshot.stored(place) for place in places] == held
+    assert len({one.url for one in held}) == 20
+    assert snapshot.stored(places[0]) is not held[0]

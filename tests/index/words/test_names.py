@@ -17,7 +17,7 @@ from word_chronicle import DATES
 from letopis import Archive, Put
 from letopis.cli.main import main
 from letopis.config import Settings, StoreSettings
-from letopis.index.anchor_index import MAX_PAGES
+from letopis.index.anchor_index import LAST_MOMENT, MAX_PAGES, AnchorMatch
 from letopis.index.query_language import parse_word_query
 from letopis.index.search_results import count_results, search, search_facets
 from letopis.index.word_index import WordIndex
@@ -49,6 +49,22 @@ def found(index: WordIndex, words: str, at: datetime | None = None, **limits: da
 def test_a_page_is_found_by_what_links_call_it(index: WordIndex) -> None:
     assert found(index, "citrus") == [HOME, FRUIT]
     assert found(index, "grapefruit recipe", START + DAY) == [HOME, FRUIT]
+
+
+def test_pages_with_a_name_are_held_for_the_number_and_the_facets_of_an_answer(index: WordIndex) -> None:
+    def asked(word: str) -> dict[int, AnchorMatch]:
+        clause = parse_word_query(word).clauses[0]
+        return reader.pages(snapshot, clause, (LAST_MOMENT, LAST_MOMENT), MAX_PAGES)
+
+    snapshot = index.snapshot()
+    reader = index.names(snapshot)
+    assert reader is not None
+    first = asked("citrus")
+    assert first
+    assert asked("citrus") is first
+    assert not any(asked(f"word{number}") for number in range(300))
+    assert asked("citrus") is not first
+    assert asked("citrus").keys() == first.keys()
 
 
 def test_what_links_call_a_page_holds_as_of_the_date(index: WordIndex) -> None:
