@@ -343,13 +343,14 @@ class Snippet(NamedTuple):
         return "".join([*parts, change(self.text[at:])])
 
 
-def snippet(text: str, pattern: re.Pattern[str] | None) -> Snippet:
+def snippet(text: str, pattern: re.Pattern[str] | None, low: str = "") -> Snippet:
     """The best place of a page: most different words of the question together, and of equal places the first.
 
     The page's own text comes before its frame (menus, footers), which comes before its head. Without a hit, or with one
-    in the title alone, which stands above it anyway, the first words of the body.
+    in the title alone, which stands above it anyway, the first words of the body. `low` is the text in small letters,
+    where that is known.
     """
-    body, low = _body_start(text), lowered(text)
+    body, low = _body_start(text), low or lowered(text)
     hit = None if pattern is None else pattern.search(low, body) or pattern.search(low)
     if hit is None or pattern is None:
         return _opening(text, low, body, pattern)

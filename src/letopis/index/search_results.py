@@ -66,9 +66,9 @@ class AnchorMatches:
             return hits
         more = self._scored(snapshot, question, self._versions(snapshot, matcher, question))
         # Each once: of a page that both have, the score with its names holds.
-        named = {_document_place(address) for _, address in more}
-        others = [hit for hit in hits if _document_place(hit[1]) not in named]
-        return [(-score, address) for score, address in sorted([(-hit[0], hit[1]) for hit in (*others, *more)])]
+        named = {(address.segment_ord, address.doc) for _, address in more}
+        others = [hit for hit in hits if (hit[1].segment_ord, hit[1].doc) not in named]
+        return sorted((*others, *more), key=lambda hit: (-hit[0], hit[1]))
 
     def _versions(self, snapshot: WordSnapshot, matcher: QueryBuilder, question: WordQuery) -> list[tuple[float, Any]]:
         """The versions of pages that are called so, with the score of their text."""
@@ -119,10 +119,6 @@ def _query_span(question: WordQuery) -> tuple[int, int]:
         return query_moment(question), query_moment(question)
     since = 0 if question.since is None else to_millis(question.since)
     return since, OPEN_END - 1 if question.until is None else to_millis(question.until)
-
-
-def _document_place(address: Any) -> tuple[int, int]:
-    return address.segment_ord, address.doc
 
 
 SearchOrder = Literal["relevance", "date", "rank"]
@@ -247,14 +243,14 @@ def _hit(
     added: tuple[float, str],
 ) -> SearchHit:  # fmt: skip
     _, _, address, time, words, fresh, rank, past = found
-    url, title, language, text = snapshot.stored(address)
+    (url, title, language, text), low = snapshot.shown(address)
     if past is not None:
         number, until = past.number, past.until or OPEN_END
     ends = None if until == OPEN_END else from_millis(until)
     if added is not NO_ANCHOR:
         words = max(0.0, words - added[0])
     why = ScoreParts(words, fresh, rank, *added)
-    return SearchHit(url, title, snippet(text, pattern), from_millis(time), ends, number, language, why)
+    return SearchHit(url, title, snippet(text, pattern, low), from_millis(time), ends, number, language, why)
 
 
 def _best_candidates(

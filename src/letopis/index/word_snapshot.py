@@ -32,7 +32,7 @@ _MOST_READ = 50_000
 """Older versions that are read for one phrase; it takes one to three seconds."""
 _WHOLE_TEXTS = 64
 """Whole texts that are held while older versions are read."""
-_HELD_CHARACTERS = 2_000_000
+_HELD_CHARACTERS = 4_000_000
 """Text of pages that is held for questions after the first that showed them; the library holds a hundred blocks."""
 _MAX_FORMS = 64
 """Forms of one base that marks and surroundings look for."""
@@ -63,7 +63,7 @@ class WordSnapshot:
         self._members: dict[str, tuple[str, ...]] = {}
         self._places: dict[str, tuple[str, ...]] = {}
         self._languages: frozenset[str] | None = None
-        self._pages: dict[tuple[int, int], StoredPage] = {}
+        self._pages: dict[tuple[int, int], tuple[StoredPage, str]] = {}
         self._held = 0
 
     @cached_property
@@ -210,14 +210,19 @@ class WordSnapshot:
 
     def stored(self, address: Any) -> StoredPage:
         """What is kept of a document."""
+        return self.shown(address)[0]
+
+    def shown(self, address: Any) -> tuple[StoredPage, str]:
+        """The same, and its text in small letters."""
         place = address.segment_ord, address.doc
-        page = self._pages.get(place)
-        if page is None:
+        found = self._pages.get(place)
+        if found is None:
             page = self._read_page(address)
             if self._held > _HELD_CHARACTERS:
                 self._pages, self._held = {}, 0
-            self._pages[place], self._held = page, self._held + len(page.text)
-        return page
+            found = self._pages[place] = page, lowered(page.text)
+            self._held += 2 * len(page.text)
+        return found
 
     def _read_page(self, address: Any) -> StoredPage:
         try:
