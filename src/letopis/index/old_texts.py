@@ -1,15 +1,16 @@
-r"""Texts of older versions, kept as their differences from a whole one of the same page.
+r"""Texts of older versions, kept as their differences from an earlier text of the same page.
 
-Most older versions differ from their neighbours in a few lines. One of them is kept whole, and those that follow keep
-what they copy from it and what they have of their own: so reading one takes the whole one and a few slices, however
-many versions there are. When the differences have grown as long as the text itself, the next one is kept whole again.
-The newest version of a page is whole in itself, and no other text refers to it.
+Most older versions differ from their neighbours in a few lines. The first of a group is kept whole, and those that
+follow keep what they copy from an earlier one and what they have of their own. Text 6 of a group differs from text 4,
+which differs from text 0: from the place of a text the lowest bit that is set is taken away. So differences stay short,
+and reading one of a thousand takes ten texts at most. When the differences of a group have grown as long as its whole
+text, the next text begins a new group. The newest version of a page is whole in itself, and no other text refers to it.
 
     whole         "\x01", then the text
     differences   "\x02", then numbers in decimal digits with blanks between and a line end: the id of the document
-                  with the whole text, characters of differences up to here, and for each piece: characters of its own,
-                  characters passed over in the whole text (back when negative), characters copied from it; then all
-                  characters of their own
+                  with the text that this one differs from, its own place in the group, characters of differences up to
+                  here, and for each piece: characters of its own, characters passed over in the other text (back when
+                  negative), characters copied from it; then all characters of their own
 """
 
 from __future__ import annotations
@@ -33,20 +34,22 @@ class TextPiece(NamedTuple):
     end: int
 
 
-class TextGroup(NamedTuple):
-    """The whole text that others of its page differ from: the id of its document, and how long they are by now."""
+class EarlierText(NamedTuple):
+    """A text that others may differ from: its place in the group, and the id of its document."""
 
-    page: int
+    place: int
     id: int
     text: str
+
+
+class TextGroup(NamedTuple):
+    """The last text of a page after the chain of those that it refers to, the whole one first, and how long all
+    differences are.
+    """
+
+    page: int
+    chain: tuple[EarlierText, ...]
     spent: int = 0
-
-
-class KeptText(NamedTuple):
-    """What is kept of a text, and the id of the document with the whole one."""
-
-    whole: int
-    data: str
 
 
 class OldTextWriter:
@@ -59,21 +62,23 @@ class OldTextWriter:
         self._group_before = group_before
         self._group: TextGroup | None = None
 
-    def keep(self, page: int, number: int, document: int, text: str) -> KeptText:
-        """The text of a version, in the document of that id."""
+    def keep(self, page: int, number: int, document: int, text: str) -> str:
+        """What is kept of the text of a version, in the document of that id."""
         group = self._group
         if group is None or group.page != page:
             group = self._group_before(page, number)
-        if group is not None and (found := _differences(group, text)) is not None:
+        if group is not None and (found := _differences(group, document, text)) is not None:
             self._group, data = found
-            return KeptText(group.id, data)
-        self._group = TextGroup(page, document, text)
-        return KeptText(document, _WHOLE + text)
+            return data
+        self._group = TextGroup(page, (EarlierText(0, document, text),))
+        return _WHOLE + text
 
 
-def _differences(group: TextGroup, text: str) -> tuple[TextGroup, str] | None:
-    """The differences from the whole text of a group; None where they are not worth it any more."""
-    pieces = text_pieces(group.text, text)
+def _differences(group: TextGroup, document: int, text: str) -> tuple[TextGroup, str] | None:
+    """The differences from an earlier text of a group; None where they are not worth it any more."""
+    place = group.chain[-1].place + 1
+    chain = tuple(earlier for earlier in group.chain if earlier.place <= place & (place - 1))
+    pieces = text_pieces(chain[-1].text, text)
     own = "".join([piece.own for piece in pieces])
     numbers, at = [], 0
     for piece in pieces:
@@ -81,9 +86,21 @@ def _differences(group: TextGroup, text: str) -> tuple[TextGroup, str] | None:
         at = piece.end
     written = f"{' '.join(map(str, numbers))}\n{own}"
     spent = group.spent + len(written)
-    if spent > len(group.text) or len(pieces) > _MOST_PIECES:
+    if spent > len(chain[0].text) or len(pieces) > _MOST_PIECES:
         return None
-    return group._replace(spent=spent), f"{_DIFFERENCES}{group.id} {spent} {written}"
+    made = TextGroup(group.page, (*chain, EarlierText(place, document, text)), spent)
+    return made, f"{_DIFFERENCES}{chain[-1].id} {place} {spent} {written}"
+
+
+def text_group(page: int, document: int, kept: Callable[[int], str]) -> TextGroup:
+    """The group of a page that ends with the text of a document; `kept` finds what is kept of one."""
+    data = kept(document)
+    if data.startswith(_WHOLE):
+        return TextGroup(page, (EarlierText(0, document, data[1:]),))
+    base, place, spent = map(int, data[1:].split(" ", 3)[:3])
+    chain = text_group(page, base, kept).chain
+    text = kept_text(data, lambda _: chain[-1].text)
+    return TextGroup(page, (*chain, EarlierText(place, document, text)), spent)
 
 
 def is_kept_apart(data: str) -> bool:
@@ -91,18 +108,13 @@ def is_kept_apart(data: str) -> bool:
     return data[:1] in _APART
 
 
-def spent_by(data: str) -> int:
-    """Characters of differences of a group up to this text."""
-    return int(data.split(" ", 2)[1]) if data.startswith(_DIFFERENCES) else 0
-
-
-def kept_text(data: str, whole: Callable[[int], str]) -> str:
-    """The text that was kept; `whole` finds what is kept in the document of an id."""
+def kept_text(data: str, text: Callable[[int], str]) -> str:
+    """The text of which something is kept; `text` finds that of the document with an id."""
     if data.startswith(_WHOLE):
         return data[1:]
     head, _, own = data[1:].partition("\n")
-    document, _, *numbers = map(int, head.split())
-    base = whole(document)[1:]
+    document, _, _, *numbers = map(int, head.split())
+    base = text(document)
     parts: list[str] = []
     taken = at = 0
     steps = iter(numbers)

@@ -12,8 +12,7 @@ all cutting and all finding of base forms happens before.
     forms      `>form=base` and `<base=form`: the dictionary in both directions, in documents of its own
     page       stored: URL, title and language, then one line a block; of older versions as `old_texts` says
 
-`id`, `number` and `newest` are those of the last version of the run, `first` and `time` of the first. `whole` is the
-id of the document by whose text an older one is told.
+`id`, `number` and `newest` are those of the last version of the run, `first` and `time` of the first.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from letopis.archive.index_facts import WordRow, title_only_pages, word_forms
 from letopis.config import SearchSettings
 from letopis.errors import LetopisError
 from letopis.index.base_forms import BaseForms
-from letopis.index.old_texts import KeptText, OldTextWriter
+from letopis.index.old_texts import OldTextWriter
 from letopis.index.page_text import StoredPage, one_line, pack_older_page, split_words, stored_lines
 from letopis.index.word_runs import OPEN_END, Content, VersionRun
 from letopis.lazy import tantivy
@@ -71,7 +70,7 @@ def word_schema() -> Any:
     builder = tantivy.SchemaBuilder()
     for name in ("id", "resource"):
         builder.add_integer_field(name, fast=True, indexed=True)
-    for name in ("first", "number", "time", "newest", "until", "whole"):
+    for name in ("first", "number", "time", "newest", "until"):
         builder.add_integer_field(name, fast=True, indexed=False)
     for name in ("site", "language", "type"):
         builder.add_text_field(name, fast=True, tokenizer_name="raw", index_option="basic")
@@ -139,14 +138,13 @@ def run_document(schema: Any, run: VersionRun, content: Content, texts: OldTextW
     """The document of a run; what is learned from its words about forms is stored once, elsewhere."""
     last, page = run.last, content["page"]
     fields = {**content, **run.numbers._asdict(), "resource": last.resource, "state": STATE_NOW}
-    kept = KeptText(last.id, page)
     is_newest = last.until is None
     if not is_newest:
         fields["state"] = STATE_OLD
-        kept = texts.keep(last.resource, last.number, last.id, pack_older_page(page, content["links"]))
+        fields["page"] = texts.keep(last.resource, last.number, last.id, pack_older_page(page, content["links"]))
     for name in ("forms", "links", "stood" if is_newest else "placed"):
         del fields[name]
-    return tantivy.Document.from_dict({**fields, "whole": kept.whole, "page": kept.data}, schema)
+    return tantivy.Document.from_dict(fields, schema)
 
 
 def _word_fields(
@@ -206,7 +204,7 @@ _FORMS_ID = -1
 
 
 def _timeless_document(schema: Any, fields: dict[str, Any]) -> Any:
-    never = {"resource": 0, "first": 0, "time": OPEN_END, "newest": OPEN_END, "until": 0, "whole": 0}
+    never = {"resource": 0, "first": 0, "time": OPEN_END, "newest": OPEN_END, "until": 0}
     return tantivy.Document.from_dict({**never, "site": "", "language": "", "type": "", **fields}, schema)
 
 

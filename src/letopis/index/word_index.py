@@ -25,7 +25,7 @@ from letopis.errors import LetopisError, NotReady, SettingError, UsageError
 from letopis.index.anchor_index import AnchorIndex, AnchorReader
 from letopis.index.base_forms import BaseForms
 from letopis.index.learned_forms import LearnedForms
-from letopis.index.old_texts import OldTextWriter, TextGroup
+from letopis.index.old_texts import OldTextWriter, TextGroup, text_group
 from letopis.index.page_text import nfc, split_words, unmarked
 from letopis.index.word_documents import (
     PIECE,
@@ -386,7 +386,7 @@ class WordIndex:
     ) -> None:
         """One commit: documents that are gone, by a number in a field, those of runs, and the mark.
 
-        Texts can be told by those of runs that stay.
+        Texts can refer to those of runs that stay.
         """
         mark = WordIndexMark(last, *self._log.mark(last), self.bases().signature, self._mark.serial + 1)
         try:
@@ -414,7 +414,7 @@ class WordIndex:
         """The texts that a page has before a version."""
         assert self._snapshot is not None
         older = [run for run in stays.get(page, ()) if run.number < number and run.until != OPEN_END]
-        return self._snapshot.text_group(older[-1], page) if older else None
+        return text_group(page, older[-1].id, self._snapshot.kept) if older else None
 
     def _new_entries(self, entries: Iterable[str]) -> list[str]:
         """Those of some entries of the dictionary that the index does not have."""

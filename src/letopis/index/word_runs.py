@@ -21,10 +21,7 @@ Content = dict[str, Any]
 
 
 class IndexedRun(NamedTuple):
-    """What a document says about its run: id, number and time of its last version, number and time of its first.
-
-    `whole` is the id of the document by whose text its own is told; its own where that is kept whole.
-    """
+    """What a document says about its run: id, number and time of its last version, number and time of its first."""
 
     id: int
     first: int
@@ -32,7 +29,6 @@ class IndexedRun(NamedTuple):
     time: int
     newest: int
     until: int
-    whole: int = 0
 
     @property
     def versions(self) -> int:
@@ -83,11 +79,12 @@ def changed_runs(
     to `last`. Next to a new version a run is written again, since it may go on there.
     """
     parts = [(run, _joined(group)) for run, group in groupby(spans, lambda span: _owner(span, known, last))]
-    stands = [isinstance(run, IndexedRun) and made.numbers == run._replace(whole=0) for run, made in parts]
+    stands = [isinstance(run, IndexedRun) and made.numbers == run for run, made in parts]
     is_new = [not isinstance(run, IndexedRun) for run, _ in parts]
     near = [any(is_new[max(0, at - 1) : at + 2]) for at in range(len(parts))]
-    # Numbers follow times, so whatever comes after a new version is written again: no text is told by one that went.
-    again = [part for part, good, touched in zip(parts, stands, near, strict=True) if touched or not good]
+    # Whatever comes after one that is written again is written again, too: no text refers to one that went.
+    first = next((at for at, good in enumerate(stands) if near[at] or not good), len(parts))
+    again = parts[first:]
     return [run.id for run, _ in again if isinstance(run, IndexedRun)], [made for _, made in again]
 
 

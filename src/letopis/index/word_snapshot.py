@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, lru_cache, partial
-from itertools import compress, islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from itertools import compress, islice, starmap
 from typing import Any
 
 from letopis.archive.index_facts import VersionLog, VersionSpan
 from letopis.errors import Damaged, Remedy, UsageError
 from letopis.index.base_forms import BaseForms
 from letopis.index.learned_forms import LearnedForms
-from letopis.index.old_texts import TextGroup, is_kept_apart, kept_text, spent_by
+from letopis.index.old_texts import is_kept_apart, kept_text
 from letopis.index.page_text import (
     LINE_LEAD,
     WORD,
@@ -25,13 +25,13 @@ from letopis.index.page_text import (
 from letopis.index.query_language import QueryTerm
 from letopis.index.vocabulary import OlderWords, accent_beginnings, accent_pattern, accent_variants, folded
 from letopis.index.word_documents import ANY_START, PHRASE_STARTS, STATE_MARK, STATE_NOW, WordIndexMark, unpack_mark
-from letopis.index.word_runs import OPEN_END, IndexedRun
+from letopis.index.word_runs import OPEN_END
 from letopis.lazy import Order, Query
 
 _MOST_READ = 50_000
 """Older versions that are read for one phrase; it takes one to three seconds."""
-_WHOLE_TEXTS = 64
-"""Whole texts that are held while older versions are read."""
+_HELD_TEXTS = 64
+"""Texts of older versions that are held, as others refer to them."""
 _HELD_CHARACTERS = 4_000_000
 """Text of pages that is held for questions after the first that showed them; the library holds a hundred blocks."""
 _MAX_FORMS = 64
@@ -65,6 +65,7 @@ class WordSnapshot:
         self._languages: frozenset[str] | None = None
         self._pages: dict[tuple[int, int], tuple[StoredPage, str]] = {}
         self._held = 0
+        self._texts: dict[int, str] = {}
 
     @cached_property
     def mark(self) -> WordIndexMark:
@@ -228,9 +229,9 @@ class WordSnapshot:
         try:
             data = self.searcher.doc(address).get_first("page")
             if is_kept_apart(data):
-                return unpack_older_page(kept_text(data, self._kept))[0]
+                return unpack_older_page(kept_text(data, self._older_text))[0]
             return unpack_stored_page(data)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise damaged_index(error) from None
 
     def having(self, candidates: Any, phrase: WordsTogether, earliest: bool = False) -> list[int]:
@@ -240,7 +241,7 @@ class WordSnapshot:
         """
         try:
             addresses, found = self._read(candidates, phrase, earliest)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise damaged_index(error) from None
         if len(addresses) > _MOST_READ and not found:
             raise UsageError(
@@ -255,20 +256,27 @@ class WordSnapshot:
         asked = Query.const_score_query(candidates, 1.0)
         hits = self.searcher.search(asked, _MOST_READ + 1, count=False, **by_age).hits
         addresses = [address for _, address in hits]
-        kept = lru_cache(_WHOLE_TEXTS)(self._kept)
-        texts = (kept_text(self.searcher.doc(address).get_first("page"), kept) for address in addresses)
-        found = compress(addresses, (phrase.stands_in(*unpack_older_page(text)) for text in texts))
+        texts = map(unpack_older_page, self._older_texts(addresses))
+        found = compress(addresses, starmap(phrase.stands_in, texts))
         most = 1 if earliest else 0 if len(addresses) > _MOST_READ else None
         return addresses, list(islice(found, most))
 
-    def text_group(self, run: IndexedRun, page: int) -> TextGroup:
-        """The texts of a page up to a run of older versions."""
-        data = self._kept(run.id)
-        whole = data if run.whole == run.id else self._kept(run.whole)
-        return TextGroup(page, run.whole, kept_text(whole, self._kept), spent_by(data))
+    def _older_texts(self, addresses: Sequence[Any]) -> Iterator[str]:
+        for document, address in zip(self.numbers("id", addresses), addresses, strict=True):
+            yield self._held_text(document, self.searcher.doc(address).get_first("page"))
 
-    def _kept(self, document: int) -> str:
-        """What is kept of the text of a document."""
+    def _older_text(self, document: int) -> str:
+        return self._texts.get(document) or self._held_text(document, self.kept(document))
+
+    def _held_text(self, document: int, data: str) -> str:
+        text = kept_text(data, self._older_text)
+        if len(self._texts) >= _HELD_TEXTS:
+            self._texts = {}
+        self._texts[document] = text
+        return text
+
+    def kept(self, document: int) -> str:
+        """What is kept of the text of the document with an id; nothing where there is none."""
         hits = self.hits(Query.term_query(self.schema, "id", document, "basic"), 1)
         data: str = self.searcher.doc(hits[0][1]).get_first("page") if hits else ""
         return data

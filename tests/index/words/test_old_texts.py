@@ -14,7 +14,7 @@ from word_chronicle import DATES
 
 from letopis import Archive, extract
 from letopis.config import Settings, StoreSettings
-from letopis.index.old_texts import OldTextWriter, TextGroup, kept_text, spent_by, text_pieces
+from letopis.index.old_texts import OldTextWriter, kept_text, text_group, text_pieces
 from letopis.index.page_text import snippet
 from letopis.index.query_language import parse_word_query
 from letopis.index.search_results import search
@@ -33,26 +33,34 @@ def test_a_text_is_the_sum_of_its_pieces(base: list[str], text: list[str]) -> No
     assert "".join(piece.own + "".join(base)[piece.start : piece.end] for piece in pieces) == "".join(text)
 
 
-@given(st.lists(st.text(max_size=200), min_size=1, max_size=9))
-def test_any_texts_are_read_back(texts: list[str]) -> None:
-    before: list[TextGroup] = []
-    writer = OldTextWriter(lambda page, number: before[0] if before else None)
-    kept = {at: writer.keep(1, at, at, text) for at, text in enumerate(texts)}
-    for at, text in enumerate(texts):
-        read = kept_text(kept[at].data, lambda document: kept[document].data)
-        assert read == text.encode("utf-8", "replace").decode()
+@given(st.lists(st.text(max_size=200), min_size=1, max_size=9), st.integers(0, 9))
+def test_any_texts_are_read_back(texts: list[str], stop: int) -> None:
+    kept: dict[int, str] = {}
+    for some in (texts[:stop], texts[stop:]):
+        # The second writer goes on where the first has stopped.
+        writer = OldTextWriter(lambda page, number: text_group(page, number - 1, kept.__getitem__) if kept else None)
+        for text in some:
+            at = len(kept)
+            kept[at] = writer.keep(1, at, at, text)
+
+    def read(document: int) -> str:
+        return kept_text(kept[document], read)
+
+    assert [read(at) for at in kept] == texts
 
 
-def test_what_is_told_never_grows_longer_than_what_it_is_told_by() -> None:
+def test_differences_of_a_group_never_grow_longer_than_its_text_and_few_texts_tell_each() -> None:
     writer = OldTextWriter(lambda page, number: None)
     lines = [f"{'word ' * 20}{number}\n" for number in range(50)]
-    kept = []
+    kept: list[str] = []
     for number in range(300):
         lines[number % 50] = f"another line {number}\n"
         kept.append(writer.keep(1, number, number, "".join(lines)))
-    whole = [at for at, one in enumerate(kept) if one.whole == at]
-    assert 3 < len(whole) < 60
-    assert all(spent_by(one.data) <= len(kept[one.whole].data) for one in kept)
+    groups = [text_group(1, number, kept.__getitem__) for number in range(300)]
+    assert 3 < len({group.chain[0].id for group in groups}) < 60
+    assert all(group.spent <= len(group.chain[0].text) for group in groups)
+    assert all(len(group.chain) == 1 + group.chain[-1].place.bit_count() for group in groups)
+    assert max(group.chain[-1].place for group in groups) > 16
 
 
 def look(url: str, words: list[str], day: int) -> Observation:
@@ -86,7 +94,7 @@ def test_any_history_is_read_as_it_was(tmp_path: Path, seed: int) -> None:
     settings = Settings(store=StoreSettings(keep_versions=7))
     with Archive(tmp_path / "a", settings=settings, clock=lambda: START + 90 * DAY) as archive:
         index = WordIndex(archive)
-        # Late ones too: what others are told by is written again, or goes.
+        # Late ones too: what others refer to is written again, or goes.
         looks = [(url, day) for url in PAGES for day in chance.sample(range(40), 12)]
         chance.shuffle(looks)
         shown = chance.choices(words, k=12)
