@@ -54,6 +54,21 @@ def ods_rows(content: str) -> list[str]:
     return rows(read_page(packed(parts), "http://a.test/x", (("Content-Type", ODS),)))
 
 
+@pytest.mark.parametrize("separator", ["\t", "</td><td>"])
+def test_a_page_knows_which_cells_of_a_row_are_filled(separator: str) -> None:
+    lines = ["a", separator, separator, "b"], ["", separator, "5", separator, ""]
+    if separator == "\t":
+        page = read_page(
+            "\n".join(map("".join, lines)).encode(), "u:", (("Content-Type", "text/tab-separated-values"),)
+        )
+        assert rows(page) == ["a | | b", "5"]
+        assert page.cells.filled == ((0, 0b101), (1, 0b10))
+    else:
+        table = "".join(f"<tr><td>{''.join(line)}</td></tr>" for line in lines)
+        page = read_page(f"<table>{table}</table>".encode(), "u:", (("Content-Type", "text/html"),))
+        assert page.cells.starts == (-1, 0, 1, 1, -3, 2, 2, 3)
+
+
 def test_cells_stand_in_their_columns_though_empty_ones_are_not_written() -> None:
     def row(column: str) -> str:
         return f"<row><c r='A1' t='str'><v>lamp</v></c><c r='{column}1'><v>5</v></c></row>"

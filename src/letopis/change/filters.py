@@ -180,7 +180,8 @@ def filter_page(page: Page, filters: Sequence[ContentFilter]) -> Page:
         if text
     ]
     frame = frozenset(n for n, (index, _) in enumerate(kept) if index in page.frame)
-    return page._replace(blocks=tuple(block for _, block in kept), frame=frame)
+    cells = page.cells.among([index for index, _ in kept])
+    return page._replace(blocks=tuple(block for _, block in kept), frame=frame, cells=cells)
 
 
 def _filtered(step: str, filters: Sequence[ContentFilter], texts: list[str], content_type: str = "") -> list[list[str]]:

@@ -17,6 +17,7 @@ from xxhash import xxh3_64_intdigest
 
 from letopis.lazy import lazy_pattern
 from letopis.model import Block, BlockKind, Page
+from letopis.model.page import TableCells
 
 _LOWER = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
 _PUNCTUATION = bytes(set(range(128)) - set(b"\n0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))
@@ -379,6 +380,7 @@ class Fingerprint:
     kinds: tuple[BlockKind, ...]
     frame: frozenset[int] = frozenset()
     blocks: tuple[Block, ...] = field(default=(), compare=False, repr=False)
+    cells: TableCells = field(default=TableCells(), compare=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.hashes)
@@ -414,12 +416,12 @@ def fingerprint(page: Page) -> Fingerprint:
     whole_hash = xxh3_64_intdigest(whole)
     if all(parts):
         frame = page.frame if blocks is page.blocks else frozenset(i for i in page.frame if i < MAX_BLOCKS)
-        return Fingerprint(whole_hash, hashes, lengths, kinds, frame, blocks)
+        return Fingerprint(whole_hash, hashes, lengths, kinds, frame, blocks, page.cells)
     kept = [i for i, part in enumerate(parts) if part]
     frame = frozenset(n for n, i in enumerate(kept) if i in page.frame)
-    picked = tuple([blocks[i] for i in kept])
+    picked, cells = tuple([blocks[i] for i in kept]), page.cells.among(kept)
     hashes, lengths = tuple([hashes[i] for i in kept]), tuple([lengths[i] for i in kept])
-    return Fingerprint(whole_hash, hashes, lengths, tuple([block.kind for block in picked]), frame, picked)
+    return Fingerprint(whole_hash, hashes, lengths, tuple([block.kind for block in picked]), frame, picked, cells)
 
 
 _EMPTY = Fingerprint(xxh3_64_intdigest(b""), (), (), ())

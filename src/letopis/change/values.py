@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from letopis.change.cell_moves import CellMoves
 from letopis.change.fingerprints import Fingerprint, marks_in, normalized_words, stilled
 
 CURRENCIES = (
@@ -188,14 +189,19 @@ def differ_in_signs(old: str, new: str) -> bool:
 
 
 def resigned_blocks(old: Fingerprint, new: Fingerprint) -> Iterator[tuple[int, int]]:
-    """Blocks of two states that have the same letters and digits but other signs; none where texts are not at hand."""
+    """Blocks of two states that have the same letters and digits but other signs, or that are other cells of their row.
+
+    None where texts are not at hand.
+    """
     if not old.blocks or not new.blocks:
         return
     places, others = _places(old), _places(new)
     alike = ((at, others[block]) for block, at in places.items() if len(at) == len(others.get(block, ())))
-    pairs = ((i, j) for at, there in alike for i, j in zip(at, there, strict=True) if old.text(i) != new.text(j))
-    for i, j in islice(pairs, _MOST_RESIGNED):
-        if differ_in_signs(old.text(i), new.text(j)):
+    cells = CellMoves(old, new)
+    every = ((i, j, cells.moved(i, j)) for at, there in alike for i, j in zip(at, there, strict=True))
+    pairs = ((i, j, moved) for i, j, moved in every if moved or old.text(i) != new.text(j))
+    for i, j, moved in islice(pairs, _MOST_RESIGNED):
+        if moved or differ_in_signs(old.text(i), new.text(j)):
             yield i, j
 
 

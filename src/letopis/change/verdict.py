@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import Literal
 
-from letopis.change.evidence import ChangeJudge, Evidence, Experience, changed_share
+from letopis.change.cell_moves import in_row
+from letopis.change.evidence import ChangeJudge, Evidence, Experience, WeightedBlock, changed_share
 from letopis.change.fingerprints import Fingerprint, fingerprint, known_share_of
 from letopis.change.noise import MuteRules
 from letopis.change.profiles import HostProfile, PageHabits
@@ -121,11 +123,15 @@ def _muted_blocks(judge: ChangeJudge) -> Iterator[MutedBlock]:
 
 
 def _changed_blocks(evidence: Evidence, old: Fingerprint, new: Fingerprint) -> Iterable[BlockChange]:
-    """The blocks that count, removed before added, cut to what a record can hold."""
-    for weighed in sorted(evidence.removed)[:_MOST_BLOCKS]:
-        yield BlockChange("removed", old.kinds[weighed.at], old.text(weighed.at)[:_MOST_TEXT])
-    for weighed in sorted(evidence.added)[:_MOST_BLOCKS]:
-        yield BlockChange("added", new.kinds[weighed.at], new.text(weighed.at)[:_MOST_TEXT])
+    """The blocks that count, removed before added, cut to what a record can hold; moved cells by their place."""
+    gone = {old.text(weighed.at) for weighed in evidence.removed}
+    moved = gone.intersection(new.text(weighed.at) for weighed in evidence.added)
+    sides: tuple[tuple[Literal["removed", "added"], Fingerprint, list[WeightedBlock]], ...]
+    sides = ("removed", old, evidence.removed), ("added", new, evidence.added)
+    for action, state, found in sides:
+        for at, _, _ in sorted(found)[:_MOST_BLOCKS]:
+            text = in_row(state, at) if state.text(at) in moved else state.text(at)
+            yield BlockChange(action, state.kinds[at], text[:_MOST_TEXT])
 
 
 def _without_text(new: PageState, old: PageState) -> Change:
@@ -152,7 +158,7 @@ def _differ_in_plain_text(*states: PageState) -> bool:
     texts = [
         " ".join(" ".join(block.text for block in state.blocks).split())
         for state in states
-        if isinstance(state, Page) and state.content_type.startswith("text/plain")
+        if isinstance(state, Page) and state.content_type.startswith(("text/plain", "text/csv"))
     ]
     return len(texts) == len(states) and len(set(texts)) > 1
 

@@ -19,9 +19,11 @@ from letopis.extract.html_elements import (
     AREA,
     BASE,
     BLOCKS,
+    CELLS,
     FRAME_SELECTOR,
     KIND_OF,
     PARAGRAPH,
+    ROW,
     TEXT,
     ElementAction,
     is_frame,
@@ -185,7 +187,7 @@ def _read_templates(body: bytes, source: Source, draft: PageDraft) -> None:
     shown = PageDraft(source)
     shown.charset = draft.charset
     _read_with_tree(with_open_templates(body), shown, full=True)
-    draft.blocks, draft.frame = shown.blocks, shown.frame
+    draft.blocks, draft.frame, draft.cell_starts = shown.blocks, shown.frame, shown.cell_starts
 
 
 def read_embedded_html(body: bytes, url: str, draft: PageDraft, content_type: str, *, inside: str) -> None:
@@ -263,7 +265,8 @@ class _Walk(BlockCollector):
     def run(self) -> None:
         """The hot loop: every node of the page passes here once."""
         pieces, holders, hidden, flush = self._pieces, self._holders, self._hidden, self._flush
-        blocks, kinds, methods = BLOCKS, _KNOWN_KINDS, _WALK_METHODS
+        blocks, kinds, methods, cells, made = BLOCKS, _KNOWN_KINDS, _WALK_METHODS, CELLS, self._blocks
+        starts = self._draft.cell_starts
         current, kind = _NOWHERE, _PARAGRAPH
         for node in self._nodes:
             tag = node.tag_id
@@ -289,10 +292,11 @@ class _Walk(BlockCollector):
             else:
                 if pieces and tag in blocks:
                     flush(current, kind)
+                if tag in cells:
+                    starts.append(-1 - len(made) if tag == ROW else len(made))
                 if tag in methods:
                     methods[tag](self, node, node.attributes)
-        if pieces:
-            flush(current, kind)
+        flush(current, kind)
         self.show_alts()
 
     def _pass_raw(self, node: LexborNode) -> None:

@@ -89,6 +89,12 @@ class _EventCollector(BlockCollector):
     def _title(self, event: Event, attributes: Attributes) -> None:
         self._draft.head(title=event[2])
 
+    def _row(self, event: Event, attributes: Attributes) -> None:
+        self._draft.cell_starts.append(-1 - len(self._blocks))
+
+    def _cell(self, event: Event, attributes: Attributes) -> None:
+        self._draft.cell_starts.append(len(self._blocks))
+
     def _text_of(self, event: Event) -> str:
         return event[2]
 
@@ -101,6 +107,9 @@ _EVENT_METHODS: dict[str, ElementMethod] = {
     "a": _EventCollector._a,
     "area": _EventCollector._area,
     "title": _EventCollector._title,
+    "tr": _EventCollector._row,
+    "td": _EventCollector._cell,
+    "th": _EventCollector._cell,
 }
 
 

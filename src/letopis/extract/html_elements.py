@@ -119,6 +119,9 @@ TEXT: int = TAG_NUMBERS[_TEXT]
 KIND_OF: dict[int, BlockKind] = {TAG_NUMBERS[name]: kind for name, kind in ELEMENT_KINDS.items()}
 BLOCKS: frozenset[int] = frozenset(TAG_NUMBERS[name] for name in (*ELEMENT_KINDS, *_PLAIN_BLOCKS))
 PARAGRAPH: int = TAG_NUMBERS["p"]
+ROW: int = TAG_NUMBERS["tr"]
+CELLS: frozenset[int] = frozenset((ROW, TAG_NUMBERS["td"], TAG_NUMBERS["th"]))
+"""Rows of tables and what they hold."""
 ANCHOR: int = TAG_NUMBERS["a"]
 AREA: int = TAG_NUMBERS["area"]
 BREAK: int = TAG_NUMBERS["br"]

@@ -29,7 +29,6 @@ _PICTURE = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDraw
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 HYPERLINK = re.compile(r'\s*HYPERLINK\s+"([^"]{1,4096})"', re.IGNORECASE)
 """The instruction of a field that is a link."""
-CELL_SEPARATOR = " | "
 """What parts the cells of a row, which is one block."""
 _MOST_REPEATS = 999
 """Empty cells in a row, and copies of a cell or row, that are told."""
@@ -119,7 +118,7 @@ class _DocxText:
                 self._draft.block(self._kind(element), _docx_text(element))
             elif around is None:
                 cells = (one for one in element.iter(_W + "tc") if _nearest(one, _W + "tr") is element)
-                self._draft.block(BlockKind.CELL, _row([_docx_cell(cell) for cell in cells]))
+                self._draft.row([_docx_cell(cell) for cell in cells])
         for element in root.iter(_W + "hyperlink", _W + "fldSimple", _W + "instrText"):
             self._link(element)
         for picture in root.iter(_PICTURE):
@@ -161,11 +160,6 @@ def _docx_cell(cell: etree._Element) -> str:
     return " ".join(_docx_text(one) for one in cell.iter(_W + "p") if _nearest(one, _FALLBACK) is None)
 
 
-def _row(cells: list[str]) -> str:
-    """The cells of a row as one text; nothing where all of them are empty."""
-    return CELL_SEPARATOR.join(cells).strip(CELL_SEPARATOR) if any(cells) else ""
-
-
 def read_xlsx(source: Source, draft: PageDraft) -> None:
     """Reads an XLSX file, a block for each row. Raises ValueError for a damaged one."""
     parts = ZipParts(source.body)
@@ -199,7 +193,7 @@ def _read_sheet(parts: ZipParts, name: str, cells: _CellReader, draft: PageDraft
                 row += [*[""] * min(_column(place) - len(row), _MOST_REPEATS), text]
                 if relations:
                     texts[place] = text
-            draft.block(BlockKind.CELL, _row(row))
+            draft.row(row)
 
 
 def _column(place: str) -> int:
@@ -318,10 +312,10 @@ def _read_chart(root: etree._Element, draft: PageDraft) -> None:
     for series in root.iter(_C + "ser"):
         labels = _chart_values(series, "cat", "xVal")
         if labels != known:
-            draft.block(BlockKind.CELL, _row(labels))
+            draft.row(labels)
             known = labels
         name = " ".join(_chart_values(series, "tx"))
-        draft.block(BlockKind.CELL, _row([name, *_chart_values(series, "val", "yVal")]))
+        draft.row([name, *_chart_values(series, "val", "yVal")])
 
 
 def _chart_values(series: etree._Element, *names: str) -> list[str]:
@@ -334,7 +328,7 @@ def _read_shapes(root: etree._Element, relations: dict[str, _Relation], draft: P
         if _nearest(element, _FALLBACK) is not None:
             continue
         if element.tag == _A + "tr":
-            draft.block(BlockKind.CELL, _row([_slide_text(cell) for cell in element.iter(_A + "tc")]))
+            draft.row([_slide_text(cell) for cell in element.iter(_A + "tc")])
         elif _nearest(element, _A + "tr") is None:
             kind = _shape_kind(_nearest(element, _P + "sp"))
             if kind is not None:
@@ -397,9 +391,9 @@ def _read_element(element: etree._Element, draft: PageDraft) -> None:
         if "spreadsheet" in names:
             draft.block(BlockKind.H2, element.get(_TABLE + "name", ""))
     elif element.tag == _TABLE + "table-row":
-        row = _row([text for cell in element if "table-cell" in local_name(cell) for text in _repeated(cell)])
-        for _ in range(_repeats(element, "rows") if row else 0):
-            draft.block(BlockKind.CELL, row)
+        row = [text for cell in element if "table-cell" in local_name(cell) for text in _repeated(cell)]
+        for _ in range(_repeats(element, "rows") if any(row) else 0):
+            draft.row(row)
     else:
         draft.block(_kind(element, names), _paragraph_text(element))
 

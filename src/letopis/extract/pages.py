@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -15,7 +16,7 @@ from typing import Any, Literal
 from letopis.extract.charsets import DecodedText, decode
 from letopis.lazy import etree
 from letopis.model import Block, BlockKind, Headers, Link, LinkType, Page, header, rfc3339
-from letopis.model.page import TEXT_CUT
+from letopis.model.page import TEXT_CUT, TableCells
 from letopis.urls import join
 
 Mode = Literal["skim", "basic", "full"]
@@ -72,6 +73,7 @@ MAX_TITLE = 200
 
 
 _LONG_TEXT = 100
+_CELL_SEPARATOR = " | "
 _HEAD_KINDS = (BlockKind.TITLE, BlockKind.DESCRIPTION, BlockKind.KEYWORDS)
 _HEAD_NAMES = ("title", "description", "keywords")
 _HEADINGS = frozenset((BlockKind.H1, BlockKind.H2, BlockKind.H3, BlockKind.H4, BlockKind.H5, BlockKind.H6))
@@ -102,6 +104,8 @@ class PageDraft:
         self.links: list[Link] = []
         self.warnings: list[str] = []
         self.frame: set[int] = set()
+        self.cell_starts: list[int] = []
+        self.filled_cells: list[tuple[int, int]] = []
         self._room = MAX_TEXT
 
     def block(self, kind: BlockKind, text: str) -> None:
@@ -114,6 +118,13 @@ class PageDraft:
             return
         self._room -= len(folded)
         self.blocks.append(Block(kind, folded))
+
+    def row(self, cells: Sequence[str]) -> None:
+        """Adds the cells of a row of a table as one block; nothing where all of them are empty."""
+        filled = sum(1 << at for at, text in enumerate(cells) if text)
+        if filled:
+            self.filled_cells.append((len(self.blocks), filled))
+            self.block(BlockKind.CELL, _CELL_SEPARATOR.join(cells).strip(_CELL_SEPARATOR))
 
     def link(self, ref: str, type: LinkType, text: str = "", rel: str = "", title: str = "") -> str:
         """Adds a link relative to `base`; gives its target, or nothing where it cannot be fetched."""
@@ -174,6 +185,7 @@ class PageDraft:
             links=tuple(self.links),
             warnings=tuple(self.warnings),
             frame=frozenset(self.frame),
+            cells=TableCells(tuple(self.cell_starts), tuple(self.filled_cells)),
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from letopis.extract.office import CELL_SEPARATOR, HYPERLINK
+from letopis.extract.office import HYPERLINK
 from letopis.extract.pages import PageDraft, Source
 from letopis.extract.simple_formats import link_urls
 from letopis.model import BlockKind, LinkType
@@ -212,7 +212,7 @@ class _RtfReader:
         self._row.append(" ".join(self._taken().split()))
 
     def _end_row(self, number: int) -> None:
-        self._draft.block(BlockKind.CELL, CELL_SEPARATOR.join(self._row) if any(self._row) else "")
+        self._draft.row(self._row)
         self._row.clear()
 
     def _end_paragraph(self) -> None:

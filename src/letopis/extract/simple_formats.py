@@ -24,7 +24,10 @@ def read_plain_text(source: Source, draft: PageDraft) -> None:
     first = decoded.text.lstrip()[:300].partition("\n")[0].strip()
     if len(first) <= 120:
         draft.title = " ".join(first.split())
-    if source.mode == "full":
+    if source.content_type == "text/tab-separated-values":
+        for line in decoded.text.splitlines() if source.mode == "full" else ():
+            draft.row([cell.strip() for cell in line.split("\t")])
+    elif source.mode == "full":
         paragraphs = _BLANK_LINE.split(decoded.text)
         by_line = decoded.text.count("\n") < MAX_BLOCKS
         for block in chain.from_iterable(map(_text_blocks, paragraphs)) if by_line else paragraphs:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal
@@ -64,12 +66,29 @@ class Link(NamedTuple):
     title: str = ""
 
 
+class TableCells(NamedTuple):
+    """Where blocks stand in tables.
+
+    `starts` has for each cell the number of the next block, for each row before its cells that number less than -1.
+    `filled` has blocks that are rows, each with its filled cells as bits.
+    """
+
+    starts: tuple[int, ...] = ()
+    filled: tuple[tuple[int, int], ...] = ()
+
+    def among(self, kept: Sequence[int]) -> TableCells:
+        """The same where only some blocks are kept, in their order."""
+        starts = (-1 - bisect_left(kept, -1 - n) if n < 0 else bisect_left(kept, n) for n in self.starts)
+        places = {block: place for place, block in enumerate(kept)}
+        return TableCells(tuple(starts), tuple((places[block], row) for block, row in self.filled if block in places))
+
+
 class Page(NamedTuple):
     """Everything Letopis knows of one document after reading it.
 
     `content_type` is the type found by looking, not the one claimed. `robots` holds the lower-case directives of meta
     robots and X-Robots-Tag. Blocks and links stand in document order. `frame` holds the indices of blocks in menus,
-    headers, footers and side columns, where a format tells.
+    headers, footers and side columns, where a format tells. `cells` tells where blocks stand in tables.
     """
 
     url: str
@@ -89,6 +108,7 @@ class Page(NamedTuple):
     links: tuple[Link, ...] = ()
     warnings: tuple[str, ...] = ()
     frame: frozenset[int] = frozenset()
+    cells: TableCells = TableCells()
 
     @property
     def text(self) -> str:

@@ -221,6 +221,9 @@ static int push(Reader *r, int element, const Tag *tag)
         if (!flush(r))
             return 0;
     }
+    if (r->full && (element == TR || element == TD || element == TH)
+        && !add_event(r, element_strings[element], PyDict_New(), Py_NewRef(no_text), open->number))
+        return 0;
     if (tag == NULL)
         return 1;
     return (!r->full || note_frame(r, open, tag)) && take_element(r, tag, open->number);
