@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,8 +32,7 @@ def pytest_configure() -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Passwords are costly to hash on purpose, and the tests make hundreds of accounts.
-    hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-    accounts._hasher = lambda: hasher
+    accounts._hasher = cache(lambda: PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,8 +2,6 @@
 
 Lines may end with or without a carriage return. If a length is wrong, a record ends where the next one begins. If a
 compressed member is damaged, reading continues at the next one. A record says what is wrong with it.
-
-Where the package letopis-fast is installed, heads that are written as usual are read in C.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from letopis.errors import Damaged
-from letopis.exchange.warc_records import parse_head
+from letopis.exchange.warc_records import UsualHead, parse_head, record_head
 from letopis.lazy import lazy
 from letopis.model import Headers
 from letopis.tuples import NamedTuple
@@ -24,13 +22,6 @@ if TYPE_CHECKING:
     from lz4 import frame as lz4_frame
 else:
     lz4_frame = lazy("lz4.frame")
-
-_UsualHead = tuple[str, Headers, Mapping[str, str], bytes, int, int]
-record_head: Callable[[bytes, int], _UsualHead | None] | None
-try:
-    from letopis_fast.heads import record_head
-except ImportError:
-    record_head = None
 
 MAX_BLOCK = 256 * 1024 * 1024
 """Larger blocks are skipped and reported."""
@@ -292,8 +283,8 @@ def _usual_record(window: _Window) -> SourceRecord | None:
     return tuple.__new__(SourceRecord, (version, fields, data[at:after], "", named, head))
 
 
-def usual_head(data: bytes, place: int) -> _UsualHead | None:
-    """Version, fields, first values by name, lines, where the block begins and its length; None for an unusual head."""
+def usual_head(data: bytes, place: int) -> UsualHead | None:
+    """The head of the record at a place, or behind line breaks there; None for an unusual one."""
     start = _USUAL_START.match(data, place)
     end = data.find(b"\r\n\r\n", start.end()) + 1 if start else 0
     if not start or not end:

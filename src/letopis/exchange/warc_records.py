@@ -14,7 +14,7 @@ import json
 import re
 import uuid
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any, BinaryIO, Literal
@@ -25,11 +25,14 @@ from letopis.model import Check, Headers, Outcome, SetMember, header, rfc3339
 from letopis.tuples import NamedTuple
 from letopis.zstandard import zstd
 
+UsualHead = tuple[str, Headers, Mapping[str, str], bytes, int, int]
+"""Version, fields, first values by name in lower case, lines, where the block begins, and its length."""
+record_head: Callable[[bytes, int], UsualHead | None] | None
 answer_head: Callable[[bytes, int], tuple[int, Headers, int] | None] | None
-try:
-    from letopis_fast.heads import answer_head
+try:  # in C where letopis-fast is installed; None from them leaves an unusual head to Python
+    from letopis_fast.heads import answer_head, record_head
 except ImportError:
-    answer_head = None
+    record_head = answer_head = None
 
 CHECK_TYPE = "application/vnd.letopis.check+json"
 """Of metadata records that hold what WARC has no field for."""
