@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from letopis.extract import html_blocks, read_page
+from letopis.extract import html, read_page
 from letopis.extract.html_elements import TAG_NUMBERS
 
-READ_EVENTS = html_blocks.read_events
+READ_EVENTS = html.read_events
 MANY = 20_000 if os.environ.get("LETOPIS_LONG") else 400
 URL = "https://example.org/folder/page.html"
 HTML = (("Content-Type", "text/html"),)
@@ -83,7 +83,7 @@ def random_page(chance):
 def read_both_ways(monkeypatch, body, mode):
     pages = []
     for way in (READ_EVENTS, None):
-        monkeypatch.setattr(html_blocks, "read_events", way)
+        monkeypatch.setattr(html, "read_events", way)
         pages.append(read_page(body, URL, HTML, mode=mode, detect_language=False, apart=False))
     return pages
 
@@ -174,7 +174,7 @@ def test_what_frames_hold_is_taken_once_however_deep_they_nest():
 
 
 def test_without_the_part_in_c_pages_are_read_from_their_tree(monkeypatch):
-    monkeypatch.setattr(html_blocks, "read_events", None)
+    monkeypatch.setattr(html, "read_events", None)
     page = read_page(b"<title>T</title><p>Text <a href=x>link</a>", URL, HTML)
     assert [block.text for block in page.blocks] == ["T", "Text link"]
     assert [link.target for link in page.links] == ["https://example.org/folder/x"]

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
-from letopis.extract.html_blocks import MOST_NAMED, PART, BlockCollector, read_without_tree
+from letopis.extract.html_blocks import MOST_NAMED, PART, BlockCollector, read_events, take_events
 from letopis.extract.html_elements import (
     ANCHOR,
     AREA,
@@ -152,7 +152,10 @@ def read_html(source: Source, draft: PageDraft) -> None:
     body, draft.charset = source.utf8()
     body = with_open_shadow_trees(body)
     is_full = source.mode == "full"
-    if not read_without_tree(body, draft, full=is_full):
+    found = read_events(body.removeprefix(BOM_UTF8), is_full) if read_events else None
+    if found is not None:
+        take_events(found, draft, full=is_full)
+    else:
         _read_with_tree(body, draft, full=is_full)
     if is_full and says_little(draft.blocks) and b"<template" in body:
         _read_templates(body, source, draft)

@@ -6,7 +6,6 @@ All others give no events, and are read from the tree of the parser: with the sa
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Sequence
 
 from letopis.extract.html_elements import TAG_NUMBERS, is_frame_anywhere, is_frame_outside
@@ -113,11 +112,8 @@ _EVENT_METHODS: dict[str, ElementMethod] = {
 }
 
 
-def read_without_tree(body: bytes, draft: PageDraft, *, full: bool) -> bool:
-    """Reads a page in UTF-8 into the draft, without its texts unless `full`; false if it takes the parser."""
-    found = read_events(body.removeprefix(BOM_UTF8), full) if read_events else None
-    if found is None:
-        return False
+def take_events(found: PageEvents, draft: PageDraft, *, full: bool) -> None:
+    """Fills the draft from the events of a page, without its texts unless `full`."""
     base, events, frames, styles, backgrounds = found
     page = _EventCollector(draft, base=base, alts=full)
     page.framed = _framed_numbers(frames)
@@ -134,7 +130,6 @@ def read_without_tree(body: bytes, draft: PageDraft, *, full: bool) -> bool:
         page.settle()
     else:
         page.settle_basic()
-    return True
 
 
 def _framed_numbers(frames: Sequence[Frame]) -> set[int]:
