@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
 import fuzz as fuzzing
 
-RECORD_HEAD, ANSWER_HEAD = record_stream.record_head, warc_records.answer_head
+RECORD_HEAD, ANSWER_HEAD = warc_records.record_head, warc_records.answer_head
 MANY = 5000 if os.environ.get("LETOPIS_LONG") else 100
 BREAKS = (b"\r\n", b"\r\n", b"\r\n\r\n", b"\n", b"\r")
 OTHER_BYTES = (b" ", b"\t", b"\x0b", b"\x1f", b"\x85", b"\xc3\xa9", b"\xff", b"\x00", b"a", b":")

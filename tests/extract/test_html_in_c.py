@@ -2,15 +2,16 @@
 
 import os
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from letopis.extract import html, read_page
+from letopis.extract import html, html_blocks, read_page
 from letopis.extract.html_elements import TAG_NUMBERS
 
-READ_EVENTS = html.read_events
+READ_EVENTS: Any = html_blocks.read_events
 MANY = 20_000 if os.environ.get("LETOPIS_LONG") else 400
 URL = "https://example.org/folder/page.html"
 HTML = (("Content-Type", "text/html"),)

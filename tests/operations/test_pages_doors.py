@@ -24,7 +24,7 @@ from letopis.errors import LetopisError, QuotaUsedUp, Refused, Unavailable, Unkn
 from letopis.jobs.execution import JobContext
 from letopis.jobs.language.interpreter import run_query
 from letopis.model import Change, Observation, Outcome, Response
-from letopis.monitor import Monitor
+from letopis.monitor.monitor import Monitor
 from letopis.operations import Context, Document, bind, json_value
 from letopis.operations.checks import CheckCommand, check, history, versions
 from letopis.operations.crawls import _PLAN_STATES

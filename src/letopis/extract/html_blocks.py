@@ -7,9 +7,10 @@ All others give no events, and are read from the tree of the parser: with the sa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from letopis.extract.html_elements import TAG_NUMBERS, is_frame_anywhere, is_frame_outside
-from letopis.extract.html_links import ELEMENT_METHODS, ElementMethod, LinkCollector
+from letopis.extract.html_links import ELEMENT_METHODS, LinkCollector
 from letopis.extract.pages import MAX_BLOCKS, MAX_LINKS, MAX_TEXT, PageDraft
 from letopis.model import Block, BlockKind, LinkType
 from letopis.model.page import TEXT_CUT
@@ -75,33 +76,33 @@ class BlockCollector(LinkCollector):
 
 
 class _EventCollector(BlockCollector):
-    """Takes events where others take nodes of a tree."""
+    """Takes events (`Event`) where others take nodes of a tree."""
 
-    def _a(self, event: Event, attributes: Attributes) -> None:
+    def _a(self, event: Any, attributes: Attributes) -> None:
         if attributes.get("href") is not None:
             self._anchor(attributes, event[2], LinkType.A, event[3])
 
-    def _area(self, event: Event, attributes: Attributes) -> None:
+    def _area(self, event: Any, attributes: Attributes) -> None:
         if attributes.get("href") is not None:
             self._anchor(attributes, "", LinkType.AREA, event[3])
 
-    def _title(self, event: Event, attributes: Attributes) -> None:
+    def _title(self, event: Any, attributes: Attributes) -> None:
         self._draft.head(title=event[2])
 
-    def _row(self, event: Event, attributes: Attributes) -> None:
+    def _row(self, event: Any, attributes: Attributes) -> None:
         self._draft.cell_starts.append(-1 - len(self._blocks))
 
-    def _cell(self, event: Event, attributes: Attributes) -> None:
+    def _cell(self, event: Any, attributes: Attributes) -> None:
         self._draft.cell_starts.append(len(self._blocks))
 
-    def _text_of(self, event: Event) -> str:
-        return event[2]
+    def _text_of(self, event: Any) -> str:
+        return str(event[2])
 
-    def _is_in_bare(self, event: Event) -> bool:
-        return event[3] == self._bare
+    def _is_in_bare(self, event: Any) -> bool:
+        return bool(event[3] == self._bare)
 
 
-_EVENT_METHODS: dict[str, ElementMethod] = {
+_EVENT_METHODS: dict[str, Callable[[Any, Any, Attributes], None]] = {
     **{name: ELEMENT_METHODS[tag] for name, tag in TAG_NUMBERS.items() if tag in ELEMENT_METHODS},
     "a": _EventCollector._a,
     "area": _EventCollector._area,

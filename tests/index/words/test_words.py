@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,9 @@ class ListedForms:
 
     def listed(self, form: str, language: str) -> str | None:
         return self._bases.get(form)
+
+    def matching(self, beginnings: str, pattern: str, language: str) -> list[str]:
+        return [form for form in self._bases if form[0] in beginnings and re.fullmatch(pattern, form)]
 
 
 @pytest.mark.parametrize(
