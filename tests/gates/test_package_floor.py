@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "letopis"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 _BUILDING = PROJECT["tool"]["setuptools"]
-MOST_PACKAGE_BYTES = 4_740_000
+MOST_PACKAGE_BYTES = 4_770_000
 MOST_MODULES = {"import letopis": 35, "import letopis.cli.main": 110}
 """Modules beyond those that the interpreter itself brings."""
 
