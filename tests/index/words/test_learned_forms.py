@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -52,6 +53,9 @@ class Dictionary:
     def listed(self, form: str, language: str) -> str | None:
         known = vocabulary().get(form)
         return known.base if known and known.listed else None
+
+    def matching(self, beginnings: str, pattern: str, language: str) -> list[str]:
+        return [word for word in vocabulary() if word[0] in beginnings and re.fullmatch(pattern, word)]
 
 
 def test_german_nouns_are_found_beside_verbs_and_participles_are_words_of_their_own_once_they_are_inflected() -> None:
