@@ -311,13 +311,9 @@ def _page_asked(path: str) -> str:
     return unquote(where) + (f"?{rest}" if rest else "")
 
 
-class _RowNumber(IntegerConvertor):
-    """The number of a row in a path: a longer one, which no database can look up, is the address of no page."""
-
-    regex = "[0-9]{1,18}"
-
-
-register_url_convertor("row", _RowNumber())
+_row_number = IntegerConvertor()
+_row_number.regex = "[0-9]{1,18}"  # a longer one, which no database can look up, is the address of no page
+register_url_convertor("row", _row_number)
 
 
 class PageRoute(APIRoute):
