@@ -25,6 +25,8 @@ _JOINT = "\x1f"
 _MOST_CLIMBED = 64
 _HIDING = (ElementAction.HIDE, ElementAction.OBJECT)
 _new_link = tuple.__new__
+AnyNode = Any
+"""An element: a node of the parser's tree, or an event where a page is read without one."""
 # Looking a member up in its enumeration is slow in Python 3.11: done once.
 _A = LinkType.A
 _AREA = LinkType.AREA
@@ -110,7 +112,7 @@ class LinkCollector:
             self._links.append(_new_link(Link, (target, type, text, rel or "", title or "")))
         return target
 
-    def _a(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
+    def _a(self, node: AnyNode, attributes: dict[str, str | None]) -> None:
         if attributes.get("href") is None:
             return
         only = node.child
@@ -162,7 +164,7 @@ class LinkCollector:
             if target is not None and target != shown and len(self._links) <= MAX_LINKS:
                 self._links.append(_new_link(Link, (target, _IMG, alt, "srcset", "")))
 
-    def _is_in_bare(self, node: LexborNode) -> bool:
+    def _is_in_bare(self, node: AnyNode) -> bool:
         """Whether a picture stands in the last link that shows no text."""
         return _is_inside(node, self._bare)
 
@@ -221,7 +223,7 @@ class LinkCollector:
     def _meta(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
         self._head.add(attributes)
 
-    def _title(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
+    def _title(self, node: AnyNode, attributes: dict[str, str | None]) -> None:
         if ACTIONS.get(node.parent.tag_id if node.parent else 0) not in _HIDING:
             self._draft.head(title=node.text())
 
@@ -236,15 +238,15 @@ class LinkCollector:
     def _style(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
         self._styles(self._text_of(node))
 
-    def _text_of(self, node: LexborNode) -> str:
-        return node.text()
+    def _text_of(self, node: AnyNode) -> str:
+        return str(node.text())
 
     def _styles(self, text: str) -> None:
         for ref in css_refs(text[:_STYLE_LIMIT]):
             self._add(ref, _CSS)
 
 
-ElementMethod = Callable[[Any, LexborNode, dict[str, str | None]], None]
+ElementMethod = Callable[[Any, AnyNode, dict[str, str | None]], None]
 ELEMENT_METHODS: dict[int, ElementMethod] = {
     tag: method
     for action, method in (
