@@ -118,7 +118,7 @@ def figures() -> list[Figure]:
     repeated = [name for name, count in class_names(trees).items() if count > 1]
     return [
         Figure("files", len(texts), None, 390, 300),
-        Figure("lines", sum(text.count("\n") for text in texts.values()), None, 97_200, 54_000),
+        Figure("lines", sum(text.count("\n") for text in texts.values()), None, 97_300, 54_000),
         Figure("lines of a module, median", median(sizes), 130, 250),
         Figure("lines of a module, most", max(sizes), None, 600),
         Figure("imports inside functions", late, None, 15),

@@ -19,6 +19,8 @@ MAX_REDIRECTS = 30
 """Redirects in a row that still lead somewhere."""
 NAVIGATION_TYPES = (LinkType.A, LinkType.AREA, LinkType.IFRAME)
 """Links that lead a reader to another page."""
+DROPPED = -(2**63)
+"""The time of a version that is no longer kept."""
 _CHUNK = 1 << 18
 """Pages whose links are gathered at once."""
 
@@ -27,7 +29,7 @@ class GraphHistory:
     """Which version of each page is valid when, and where its links are."""
 
     def __init__(self, segment: LinkSegment, times: Ints) -> None:
-        kept = np.flatnonzero(times >= 0)
+        kept = np.flatnonzero(times != DROPPED)
         order = kept[np.lexsort((times[kept], segment.pages[kept]))]
         self.order = order.astype(np.int32)
         self.pages: Int32 = segment.pages[order]

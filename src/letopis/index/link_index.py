@@ -34,7 +34,7 @@ from letopis.archive.link_cache import (
 from letopis.archive.queues import crawl_plans
 from letopis.binary import atomic_file, locked_folder
 from letopis.errors import LetopisError, NotReady
-from letopis.index.link_graph import Graph, GraphHistory, good_checks
+from letopis.index.link_graph import DROPPED, Graph, GraphHistory, good_checks
 from letopis.index.link_storage import (
     JOURNAL_MAGIC,
     NOT_JUDGED,
@@ -313,12 +313,12 @@ class LinkIndex:
         return self._segment
 
     def _times(self, mark: LogMark) -> Ints | None:
-        """When each version began, -1 for dropped ones; None when the log is no longer the one that was followed."""
+        """When each version began, DROPPED for dropped ones; None when the log is not the one that was followed."""
         segment = self._joined()
         if mark == (len(segment.ids), int(segment.times.sum())):
             return segment.times
         pairs = np.array(list(self._log.times(self.last)), np.int64).reshape(-1, 2)
-        times = np.full(len(segment.ids), -1, np.int64)
+        times = np.full(len(segment.ids), DROPPED, np.int64)
         if len(pairs):
             at = np.searchsorted(pairs[:, 0], segment.ids).clip(max=len(pairs) - 1)
             found = pairs[at, 0] == segment.ids

@@ -117,7 +117,7 @@ def anchor_matches(index: WordIndex, snapshot: WordSnapshot, question: WordQuery
 def _query_span(question: WordQuery) -> tuple[int, int]:
     if not question.spans:
         return query_moment(question), query_moment(question)
-    since = 0 if question.since is None else to_millis(question.since)
+    since = -OPEN_END if question.since is None else to_millis(question.since)
     return since, OPEN_END - 1 if question.until is None else to_millis(question.until)
 
 

@@ -172,7 +172,7 @@ _EXTRAS = {
     "mcp": "mcp", "notify": "apprise", "parquet": "pyarrow", "postgres": "psycopg", "s3": "obstore",
 }  # fmt: skip
 _PACKAGES = {
-    "letopis-codecs": "letopis_codecs", "letopis-demo": "letopis_demo", "letopis-fast": "letopis_fast.versions",
+    "letopis-codecs": "letopis_codecs", "letopis-demo": "letopis_demo", "letopis-fast": "letopis_fast.pages",
     "letopis-migrate": "letopis_migrate",
 }  # fmt: skip
 

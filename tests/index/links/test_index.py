@@ -224,6 +224,19 @@ def test_a_version_that_turns_out_older_is_known_from_then_on(archive: Archive) 
     assert targets_at(index, START + DAY) == ["a"]
 
 
+def test_versions_from_before_1970_have_links_and_are_dropped_like_others(tmp_path: Path) -> None:
+    early = datetime(1955, 3, 1, tzinfo=UTC)
+    with Archive(tmp_path / "a", settings=Settings(store=StoreSettings(keep_versions=1))) as archive:
+        index = LinkIndex(archive)
+        for number in range(20):
+            archive.put(f"{HOME}{number}", page("x"), at=early)
+        for years, name in enumerate("ab"):
+            archive.put(HOME, page(name), at=early + years * 365 * DAY)
+        assert [targets_at(index, early + days * DAY) for days in (-1, 0, 400)] == [[], ["a"], ["b"]]
+        archive.compact()
+        assert [targets_at(index, early + days * DAY) for days in (0, 400)] == [[], ["b"]]
+
+
 def test_versions_that_retention_dropped_are_gone_from_the_past(tmp_path: Path) -> None:
     kept = Settings(store=StoreSettings(keep_versions=1))
     with Archive(tmp_path / "a", settings=kept) as archive:
