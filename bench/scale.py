@@ -189,16 +189,14 @@ def load_of(crawls: Sequence[Crawl], costs: Costs, upkeep: Upkeep) -> Load:
     """The constants of the model, all from crawls by one agent.
 
     A commit takes what agent, database and object store compute for it, and what it waits for besides (disk,
-    messages): the least that one commit in ten did not stay below. Times by the clock would hold the waiting for a
-    core as well, which the model works out by itself. What a page costs the agent is spent in its commit as far as
+    messages, the object store): the middle of what remains of its time when agent and database neither computed nor
+    waited for a core, which the model works out by itself. What a page costs the agent is spent in its commit as far as
     the CPU of commits grows with their pages.
     """
     turns = [turn for crawl in crawls for turn in crawl.batches]
-    slope, fixed = map(float, np.polyfit([turn[0] for turn in turns], [turn[3] for turn in turns], 1))
+    slope = float(np.polyfit([turn[0] for turn in turns], [turn[3] for turn in turns], 1)[0])
     slope = min(max(0.0, slope), costs.agent.page)
-    others = (costs.store, costs.database)
-    computed = [max(0.0, fixed) + slope * turn[0] + sum(one.of(0, turn[0], 1) for one in others) for turn in turns]
-    wait = float(np.quantile([turn[2] - cpu for turn, cpu in zip(turns, computed, strict=True)], 0.1))
+    wait = statistics.median(turn[6] - costs.store.of(0, turn[0], 1) for turn in turns)
     reading = sum(crawl.reading for crawl in crawls) / sum(crawl.pages for crawl in crawls)
     return Load(
         costs.agent.page - slope, costs.web.page, costs.agent.commit + costs.store.commit, slope + costs.store.page,

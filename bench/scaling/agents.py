@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from letopis.archive.queues import NewUrl
@@ -36,11 +37,17 @@ class Told:
     pages: int = 0
     crossing: int = 0
     """URLs that were planned because a page of another host links to them."""
-    turns: list[tuple[int, float, float, float, float, float]] = field(default_factory=list)
+    turns: list[tuple[int, float, float, float, float, float, float]] = field(default_factory=list)
     """Pages, seconds of the message that asks for the turn and the hosts, seconds that the rest took, CPU of this
-    process meanwhile, when it ended (monotonic), and when it began (Unix time)."""
+    process meanwhile, when it ended (monotonic), when it began (Unix time), and for how long of the rest neither this
+    process nor its servers computed or waited for a core."""
     servers: list[int] = field(default_factory=list)
     """Processes of the database server that worked for this agent."""
+
+    def at_cores(self) -> float:
+        """Seconds that this thread and the servers have had a core or waited for one."""
+        files = [Path(f"/proc/{name}/schedstat") for name in ("thread-self", *map(str, self.servers))]
+        return sum(sum(map(int, file.read_text().split()[:2])) for file in files if file.exists()) / 1e9
 
 
 def watch(told: Told) -> None:
@@ -80,10 +87,12 @@ def watch(told: Told) -> None:
         nonlocal batch
         asked, moment = time.perf_counter(), time.time()
         with transaction(self, beside=beside, first=first) as cursor:
-            began, cpu = time.perf_counter(), time.process_time()
+            began, cpu, busy = time.perf_counter(), time.process_time(), told.at_cores()
             yield cursor
         ended = time.perf_counter()
-        told.turns.append((batch, began - asked, ended - began, time.process_time() - cpu, ended, moment))
+        rest, spent = ended - began, time.process_time() - cpu
+        idle = max(0.0, rest - (told.at_cores() - busy))
+        told.turns.append((batch, began - asked, rest, spent, ended, moment, idle))
         batch = 0
 
     def connected(self: Postgres) -> DbConnection:

@@ -52,9 +52,9 @@ def web(hosts: int, pages: int) -> Iterator[Web]:
 
 
 _COMMIT_EVERY = 1.0
-Turn = tuple[int, float, float, float, float, float]
-"""Pages of a transaction, seconds of its first message, seconds of the rest, CPU of its agent, when it ended, and
-seconds that it waited for locks of others, in all its messages."""
+Turn = tuple[int, float, float, float, float, float, float]
+"""Pages of a transaction, seconds of its first message, seconds of the rest, CPU of its agent, when it ended, seconds
+that it waited for locks of others, in all its messages, and seconds of the rest without need of a core."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +135,8 @@ def crawled(web: Web, agents: int, scaled: Services | None, often: float = 1.0) 
     waits = scaled.lock_waits() if scaled else []
 
     def turn_of(one: dict[str, Any], turn: Sequence[float]) -> Turn:
-        pages, first, rest, cpu, ended, began = turn
-        return int(pages), first, rest, cpu, ended, waited(waits, one["servers"], began, began + first + rest)
+        pages, first, rest, cpu, ended, began, idle = turn
+        return int(pages), first, rest, cpu, ended, waited(waits, one["servers"], began, began + first + rest), idle
 
     return Crawl(
         agents, sum(one["pages"] for one in told), max(one["seconds"] for one in told), sum(one["cpu"] for one in told),

@@ -82,9 +82,10 @@ def cpu_of(process: int) -> float:
 
 
 def machine_cpu() -> float:
-    """CPU seconds of everything on this machine so far."""
+    """CPU seconds of everything on this machine so far; programs that give way to this one are not counted."""
     user, nice, system, _, _, irq, softirq, *_ = map(int, Path("/proc/stat").read_text().split()[1:9])
-    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+    gives_way = nice if os.nice(0) == 0 else 0
+    return (user + nice + system + irq + softirq - gives_way) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
