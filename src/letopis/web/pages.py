@@ -311,9 +311,8 @@ def _page_asked(path: str) -> str:
     return unquote(where) + (f"?{rest}" if rest else "")
 
 
-_row_number = IntegerConvertor()
-_row_number.regex = "[0-9]{1,18}"  # a longer one, which no database can look up, is the address of no page
-register_url_convertor("row", _row_number)
+# A longer number, which no database can look up, is the address of no page.
+register_url_convertor("row", type("RowNumber", (IntegerConvertor,), {"regex": "[0-9]{1,18}"})())
 
 
 class PageRoute(APIRoute):
