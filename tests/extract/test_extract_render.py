@@ -6,6 +6,7 @@ from lxml import etree
 
 from letopis.extract import page_from_json, page_to_json, page_to_xml
 from letopis.model import Block, BlockKind, Link, LinkType, Page
+from letopis.model.page import TableCells
 
 texts = st.text(max_size=30)
 times = st.none() | st.datetimes(datetime(1990, 1, 1), datetime(2100, 1, 1)).map(
@@ -50,3 +51,8 @@ def test_xml_names_what_it_shows():
     )
     assert '<block kind="h1">x &amp; y</block>' in page_to_xml(page)
     assert '<link target="http://b.org/" type="a">b</link>' in page_to_xml(page)
+
+
+def test_the_cells_of_very_wide_rows_come_back():
+    page = Page("http://a.org/", "text/csv", cells=TableCells((-1, 0), ((0, 1 << 16_383 | 1),)))
+    assert page_from_json(page_to_json(page)) == page

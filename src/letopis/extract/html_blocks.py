@@ -24,7 +24,9 @@ PageEvents = tuple[str | None, list[Event], list[Frame], list[str], list[str | N
 
 read_events: Callable[[bytes, bool], PageEvents | None] | None
 try:
-    from letopis_fast.pages import events as read_events
+    from letopis_fast import pages as fast_pages
+
+    read_events = fast_pages.events if fast_pages.FORMAT == 2 else None  # of another release: the parser reads
 except ImportError:
     read_events = None
 

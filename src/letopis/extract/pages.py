@@ -232,6 +232,8 @@ def page_to_json(page: Page) -> str:
     data["links"] = [link._asdict() for link in page.links]
     data["warnings"] = list(page.warnings)
     data["frame"] = sorted(page.frame)
+    # Bits as hexadecimal digits: a row of a wide sheet is a larger number than JSON readers take.
+    data["cells"] = {"starts": page.cells.starts, "filled": [(block, f"{row:x}") for block, row in page.cells.filled]}
     return json.dumps(data, ensure_ascii=True)
 
 
@@ -248,11 +250,17 @@ def page_from_json(text: str | bytes) -> Page:
         links=tuple(_link_from_json(one) for one in data["links"]),
         warnings=tuple(map(str, data["warnings"])),
         frame=frozenset(map(int, data["frame"])),
+        cells=_cells_from_json(data["cells"]),
     )
 
 
 def _time_from_json(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
+
+
+def _cells_from_json(data: dict[str, Any]) -> TableCells:
+    filled = ((int(block), int(row, 16)) for block, row in data["filled"])
+    return TableCells(tuple(map(int, data["starts"])), tuple(filled))
 
 
 def _link_from_json(data: dict[str, str]) -> Link:

@@ -9,6 +9,9 @@
 
 #include "html_stack.h"
 
+/* Which events there are; html_blocks.py reads no others. */
+enum { FORMAT = 2 };
+
 /* Tables */
 
 static int pop_to_table(Reader *r)
@@ -592,5 +595,8 @@ PyMODINIT_FUNC PyInit_pages(void)
 {
     index_elements();
     index_attributes();
-    return intern_names() ? PyModule_Create(&module) : NULL;
+    PyObject *made = intern_names() ? PyModule_Create(&module) : NULL;
+    if (made != NULL && PyModule_AddIntConstant(made, "FORMAT", FORMAT) < 0)
+        Py_CLEAR(made);
+    return made;
 }

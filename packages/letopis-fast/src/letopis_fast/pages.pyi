@@ -1,5 +1,8 @@
 """Pages in HTML, in C."""
 
+FORMAT: int
+"""Which events there are."""
+
 def events(
     body: bytes, full: bool, /
 ) -> (
