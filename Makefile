@@ -6,6 +6,7 @@ UV := $(shell command -v uv 2>/dev/null)
 # Tests wait for servers, processes and browsers about as long as they compute: two of them share a core.
 WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n > 4 ? n : 2 * n)))
 PACKAGES := packages/letopis-codecs packages/letopis-demo packages/letopis-fast packages/letopis-migrate
+PARTS_IN_C := $(wildcard packages/letopis-fast/src/letopis_fast/*.[ch])
 
 ifdef UV
 INSTALL := $(UV) pip install -q --python $(BIN)/python
@@ -26,12 +27,12 @@ setup-dev: $(VENV)/.ready-dev
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.ready: requirements.txt pyproject.toml $(PACKAGES:=/pyproject.toml) | $(BIN)/python
+$(VENV)/.ready: requirements.txt pyproject.toml $(PACKAGES:=/pyproject.toml) $(PARTS_IN_C) | $(BIN)/python
 	$(INSTALL) --require-hashes -r requirements.txt
 	$(INSTALL) --no-deps -e . $(PACKAGES:%=-e %)
 	touch $@
 
-$(VENV)/.ready-dev: requirements-dev.txt pyproject.toml $(PACKAGES:=/pyproject.toml) | $(BIN)/python
+$(VENV)/.ready-dev: requirements-dev.txt pyproject.toml $(PACKAGES:=/pyproject.toml) $(PARTS_IN_C) | $(BIN)/python
 	$(INSTALL) --require-hashes -r requirements-dev.txt
 	$(INSTALL) --no-deps -e . $(PACKAGES:%=-e %)
 	touch $@ $(VENV)/.ready

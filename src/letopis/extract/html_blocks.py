@@ -26,7 +26,8 @@ read_events: Callable[[bytes, bool], PageEvents | None] | None
 try:
     from letopis_fast import pages as fast_pages
 
-    read_events = fast_pages.events if fast_pages.FORMAT == 2 else None  # of another release: the parser reads
+    # One of another release leaves all pages to the parser.
+    read_events = fast_pages.events if getattr(fast_pages, "FORMAT", 0) == 2 else None
 except ImportError:
     read_events = None
 
