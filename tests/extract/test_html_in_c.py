@@ -130,6 +130,10 @@ def test_no_bytes_do_harm(body):
         "<script>if (a <b) '<p>'</script><div>1 <2 & 3 < 4</div><iframe><p></iframe>",
         "<a href=x><noframes>\x1e</noframes></a>",
         "<div><button>a</button><object data=o><b>c</object></div><nobr>d</nobr>",
+        "u</l>\n<t><script>}</script>1",
+        "a</x> </y><i>b</i></z>\n</z> c",
+        "<option><li></option>text",
+        "<option><p class=footer></option>text",
     ],
 )
 def test_what_many_pages_do_needs_no_tree(monkeypatch, body):
@@ -154,6 +158,8 @@ def test_what_many_pages_do_needs_no_tree(monkeypatch, body):
         "<script><!--<script></script>--></script>",
         "<select><div>",
         "<plaintext>x",
+        "a<!doctype html>\n<b>c</b>",
+        "&#32<noscript>x",
         "<p title=",
         "<!-- open",
         "\0",

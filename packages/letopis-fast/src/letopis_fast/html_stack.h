@@ -77,6 +77,7 @@ static int add_break(Reader *r)
 /* A node begins in the innermost element. Its first one parts texts, if that is a block. */
 static void begin_node(Reader *r)
 {
+    r->joins = JOINS_NOTHING;
     if (r->depth && !innermost(r)->has_children) {
         innermost(r)->has_children = 1;
         if (rules_of(innermost(r)) & BLOCK)
@@ -115,9 +116,10 @@ static int add_text(Reader *r, Slice text, int has_references)
     return holder == NOWHERE || append_read(&r->text, text, has_references, 0);
 }
 
-/* A text that stands right in the innermost element. */
+/* A text that stands right in the innermost element. After a tag that is nothing it goes on with the text before. */
 static int take_text(Reader *r, Slice text, int has_references)
 {
+    int joins = r->joins;
     begin_node(r);
     if (r->link_at >= 0 && !add_link_text(r, text, has_references))
         return 0;
@@ -135,8 +137,9 @@ static int take_text(Reader *r, Slice text, int has_references)
     }
     if (!blank && r->full && !(rules_of(innermost(r)) & SILENT) && !add_text(r, text, has_references))
         return 0;
-    r->blank_before = blank;
-    return 1;
+    r->joins = blank && joins != JOINS_TEXT ? JOINS_BLANK : JOINS_TEXT;
+    r->blank_before = r->joins == JOINS_BLANK;
+    return r->joins == JOINS_BLANK || !blank || r->last_piece != TEXT_PIECE || append(&r->text, " ", 1);
 }
 
 /* Elements */
@@ -267,6 +270,7 @@ static int begin_link(Reader *r, const Tag *tag)
 static int pop(Reader *r)
 {
     Open *ended = innermost(r);
+    r->joins = JOINS_NOTHING;
     if (r->depth - 1 == r->link_at && !end_link(r))
         return 0;
     r->depth--;

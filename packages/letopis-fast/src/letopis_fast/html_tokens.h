@@ -9,6 +9,7 @@
 enum { MOST_OPEN = 60, LONGEST_LINK = 4096, NAME_ROOM = 16 };
 enum { NOWHERE = -1, NO_SLOT = -1 };
 enum { NO_PIECE, TEXT_PIECE, BREAK_PIECE, PART_PIECE };
+enum { JOINS_NOTHING, JOINS_BLANK, JOINS_TEXT };
 /* How far the page is: before its root, in the head, in a <noscript> there, behind the head, in the body. */
 enum { START, IN_HEAD, IN_HEAD_NOSCRIPT, AFTER_HEAD, IN_BODY };
 
@@ -40,6 +41,7 @@ typedef struct {
     /* The pieces of text since the last block ended, and what holds them. */
     Buffer text;
     int last_piece, holder, kind, blank_before;
+    int joins; /* whether the next text is part of the text before it: JOINS_NOTHING, JOINS_BLANK or JOINS_TEXT */
     /* The link that is open. */
     Buffer link;
     int link_at, link_block;
@@ -177,6 +179,8 @@ static int pass_declaration(Reader *r)
     Slice declared = {r->at + 1, at == NULL ? 0 : at - r->at - 1};
     if (at == NULL || (r->depth && innermost(r)->is_foreign))
         return 0;
+    if (r->phase == IN_BODY && declared.size >= 7 && same_name((Slice){declared.at, 7}, "doctype", 7))
+        return 0; /* it is nothing: the texts around it are one */
     if (r->phase == START && r->depth == 0 && same_name(declared, "doctype html", 12))
         r->in_standards_mode = 1;
     r->at = at + 1;

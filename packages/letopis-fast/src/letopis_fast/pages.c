@@ -453,7 +453,8 @@ static int end_tag(Reader *r, Tag *tag)
         return end_heading(r);
     if (rules & FORMATTING)
         return end_formatting(r, element);
-    if ((rules & (CLOSES | IMPLIED)) || element == SELECT)
+    int is_choice = (element == OPTION || element == OPTGROUP) && scope_of(r, SELECT) < 0;
+    if (((rules & (CLOSES | IMPLIED)) && !is_choice) || element == SELECT)
         return end_element(r, element);
     if (element == BR) { /* stands for a line break */
         tag->present = 0;
@@ -468,7 +469,7 @@ static int text_in_page(Reader *r, Slice text)
     if (r->phase != IN_BODY) {
         if (blank)
             return 1;
-        if (!begin_body(r))
+        if (has_byte(text, '&') || !begin_body(r)) /* a reference may be white space */
             return 0;
     }
     if ((rules_of(innermost(r)) & TABLE_PART) && !blank)
